@@ -80,6 +80,45 @@ import Testing
     }
   }
 
+  /// Reads an item twice by the rule for Python, and then as another program, or where the path of a program is its own choice.
+  private static let changing = """
+    import ctypes, os, sys
+    how, item = sys.argv[1:]
+    def read():
+      try: print(open(item).read(), flush=True)
+      except OSError as error: print(os.strerror(error.errno), flush=True)
+    read(); read()
+    if how == "executes": os.execv("/usr/bin/cat", ["cat", item])
+    if how == "separates":
+      if ctypes.CDLL(None).unshare(0x10020000) != 0: print("can't separate")
+      read()
+    if how == "stays": read()
+    """
+
+  @Test(arguments: [
+    ("stays", "secret\nsecret\nsecret\n"), ("separates", "secret\nsecret\nPermission denied\n"),
+    ("executes", "secret\nsecret\ncat: "),
+  ])
+  func processThatWasLetInIsLookedAtAgain(_ how: String, _ expected: String) async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(
+        """
+        mkdir -p keychain/generic/s/p; printf secret > keychain/generic/s/p/value
+        setfattr -n user.keyhole.programs -v "allow $(readlink -f /usr/bin/python3)"$'\\ndeny *' keychain/generic/s/p
+        """)
+      try keyhole.world.check("cat > $OUT/changing.py", sending: Array(Self.changing.utf8))
+      let result = try keyhole.world.sh(
+        "/usr/bin/python3 $OUT/changing.py \(how) \(keyhole / "keychain/generic/s/p/value") 2>&1")
+      #expect(
+        result.text.hasPrefix(expected) && (how != "executes" || result.text.hasSuffix("denied\n")),
+        "\(result.text)")
+      let log = try keyhole.world.sh("keyhole log").text
+      #expect(
+        log.split(separator: "\n").count { $0.contains("python3") && $0.contains("allowed") }
+          == (how == "stays" ? 3 : 2), "\(log)")
+    }
+  }
+
   /// Says nothing, or half a greeting, over many connections, until it is killed.
   private static let idler = """
     import glob, os, resource, socket, sys, time

@@ -20,9 +20,9 @@ public final class AccessLog: AccessRecord {
 
   private let limit: Int
   private let state = Mutex(State())
-  /// Whether accesses to every item are noted, and until when that is not looked up again: to look costs more than the rest of
-  /// an access to an unguarded item.
-  private let takesAll = Atomic(false)
+  /// The accesses that are noted, and until when that is not looked up again: to look costs more than the rest of an access.
+  private let takesGuarded = Atomic(true)
+  private let takesOthers = Atomic(false)
   private let isKnownUntil = Atomic<UInt64>(0)
   /// In milliseconds.
   private static let patience: UInt64 = 50
@@ -47,13 +47,14 @@ public final class AccessLog: AccessRecord {
 
   /// Whether an access is recorded: of guarded items unless the log is off, of others after `keyhole log --all`.
   public func takes(guarded: Bool) -> Bool {
-    guard !guarded else { return isOn }
     let now = Self.milliseconds()
     if now >= isKnownUntil.load(ordering: .relaxed) {
-      takesAll.store(Files.exists(allPath), ordering: .relaxed)
+      let isOn = isOn
+      takesGuarded.store(isOn, ordering: .relaxed)
+      takesOthers.store(isOn && Files.exists(allPath), ordering: .relaxed)
       isKnownUntil.store(now + Self.patience, ordering: .relaxed)
     }
-    return takesAll.load(ordering: .relaxed)
+    return guarded ? takesGuarded.load(ordering: .relaxed) : takesOthers.load(ordering: .relaxed)
   }
 
   private static func milliseconds() -> UInt64 {
@@ -66,7 +67,7 @@ public final class AccessLog: AccessRecord {
 
   /// Appends one line (O_APPEND). A failure is kept in `failure`, and the access goes on.
   public func note(_ event: AccessEvent) {
-    guard isOn || event.operation == .record else { return }
+    guard event.operation == .record || takes(guarded: true) else { return }
     let line = Array(event.line.utf8)
     state.withLock { state in
       state.failure = nil

@@ -116,6 +116,9 @@ extension KeychainStore {
       return .given(Permit(item: item.id, for: operation, secrets))
     }
     let controller = try requireController()
+    if password == .none, let permit = try permitByRule(item, operation, secrets, caller, view, controller) {
+      return .given(permit)
+    }
     let identity = caller.identity()
     var subject = PermissionRequest.Subject(
       item: item.id, path: path(), view: view?.id, secrets: secrets, operation: operation, caller: identity,
@@ -130,6 +133,7 @@ extension KeychainStore {
     if action == .ask { subject.demand = try demand(of: item, operation, password) }
     guard subject.demand != nil || password != .none else {
       controller.note(operation, item.id, secrets, identity, .allowed, view: view?.id)
+      caller.keepForRules(identity)
       return .given(subject.permit())
     }
     if operation == .change { subject.change = changed.map(item.change(to:)) ?? .unknown }
@@ -145,6 +149,18 @@ extension KeychainStore {
           guard isPresent else { return try engine.passwords?.prepare(password) ?? () }
           try engine.requirePasswords().check(password, of: item.id)
         }, writeRule: ruleWriter(for: subject)))
+  }
+
+  /// The permit of a process that a rule has let in lately; nil: it has not, or no rule lets it in now.
+  private nonisolated func permitByRule(
+    _ item: Item, _ operation: AccessOperation, _ secrets: ItemSecrets, _ caller: Caller,
+    _ view: SealedDocument?, _ controller: AccessController
+  ) throws(StoreError) -> Permit? {
+    guard operation != .change, let identity = caller.identityForRules(),
+      try action(of: item, operation, identity) == .allow
+    else { return nil }
+    controller.note(operation, item.id, secrets, identity, .allowed, view: view?.id)
+    return Permit(item: item.id, for: operation, secrets, toWaiting: identity)
   }
 
   /// The rule for the caller's program that the person may choose; nil: the program has no path, or nothing can be stored.

@@ -11,8 +11,14 @@ public struct Permit: Sendable {
   public let password: ItemPassword?
   /// The process that it was given to, until a file handle has it; nil: the item is not guarded.
   private var caller: Caller.Identity?
+  /// When `caller` was read, if it waits in a call since; nil: it may do something else meanwhile.
+  private var seen: ContinuousClock.Instant?
   /// Of a view: the permits for its items.
   private var parts: [ItemID: Permit] = [:]
+
+  /// So long a process that waits in its call is not read again: it can't execute another program itself, and another of its
+  /// threads that does so ends the one that waits.
+  private static let readAgainAfter = Duration.milliseconds(1)
 
   package init(
     item: ItemID, for operation: AccessOperation, _ secrets: ItemSecrets = .value,
@@ -20,6 +26,14 @@ public struct Permit: Sendable {
   ) {
     (self.item, self.operation, self.secrets) = (item, operation, secrets)
     (self.caller, self.password) = (caller, password)
+  }
+
+  /// To a process that was read just now, and waits in the call that the permit is for.
+  init(
+    item: ItemID, for operation: AccessOperation, _ secrets: ItemSecrets, toWaiting caller: Caller.Identity
+  ) {
+    self.init(item: item, for: operation, secrets, to: caller)
+    seen = .now
   }
 
   /// The permit for an item that was new when this one was given, and is stored now; else this one.
@@ -50,6 +64,7 @@ public struct Permit: Sendable {
   /// - Throws: `accessDenied` where the process has ended or executes another program than when it was permitted.
   public func requireUnchangedCaller() throws(StoreError) {
     for part in parts.values { try part.requireUnchangedCaller() }
+    if let seen, ContinuousClock.now - seen < Self.readAgainAfter { return }
     guard let caller, !caller.isUnchanged else { return }
     throw .accessDenied(reason: "the program has changed since it asked")
   }

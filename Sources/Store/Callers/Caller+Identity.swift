@@ -117,6 +117,46 @@ extension Caller.Identity {
   private var isAlive: Bool { handle?.isAlive ?? true }
 }
 
+extension Caller.Identity {
+  /// An identity with what has to stay the same for rules to hold for the process as before.
+  struct ForRules: Sendable {
+    let identity: Caller.Identity
+    private let handle: ProcessHandle
+    private let executable: Executable
+    /// Of an interpreter of scripts, for which rules can name the script; nil: it is none.
+    private let commandLine: [UInt8]?
+
+    /// nil: the process is unidentified, its file has lost its path, or it opens items for another program.
+    init?(_ identity: Caller.Identity) {
+      guard identity.isObserved, let process = identity.process, let handle = identity.handle,
+        let executable = identity.executable, executable.hasPath, !identity.servesAnother
+      else { return nil }
+      (self.identity, self.handle, self.executable) = (identity, handle, executable)
+      let isInterpreter = ScriptInterpreter(path: executable.path, file: executable.file) != nil
+      commandLine = isInterpreter ? ProcessFiles(process.number).commandLineBytes : nil
+      // What was read just now is to be that of the identity.
+      guard !isInterpreter || identity.isUnchanged, identity.script == nil || commandLine?.isEmpty == false
+      else {
+        return nil
+      }
+    }
+
+    var isAlive: Bool { handle.isAlive }
+
+    /// Whether the process is the same, with the same executable at the same path, in this process's namespaces, and with the
+    /// same command line if that names a script.
+    var isUnchanged: Bool {
+      guard let process = identity.process else { return false }
+      let files = ProcessFiles(process.number)
+      return files.executable == executable.file && Caller.Identity.sharesFiles(files)
+        && FileID(executable.path) == executable.file
+        && (commandLine.map { $0 == files.commandLineBytes } ?? true)
+        // The last, so that what was read belongs to this process.
+        && handle.isAlive
+    }
+  }
+}
+
 // MARK: - Reading
 
 extension Caller.Identity {
@@ -209,6 +249,13 @@ extension Caller.Identity {
   /// Whether a process has the namespaces of this one.
   private static func isHere(_ files: ProcessFiles) -> Bool {
     !ownNamespaces.isEmpty && ownNamespaces.allSatisfy { files.namespace($0) == $1 }
+  }
+
+  /// Whether a process that had the namespaces of this one has those still that it can change: its pid namespace stays.
+  private static func sharesFiles(_ files: ProcessFiles) -> Bool {
+    [.user, .mount].allSatisfy { name in
+      ownNamespaces[name].map { files.namespace(name) == $0 } ?? false
+    }
   }
 
   /// Empty: they can't be read.

@@ -56,6 +56,20 @@ public struct Caller: Sendable {
     }
   }
 
+  /// The process as it was identified when a rule let it in lately, if it still executes the same program; nil: it is to be
+  /// identified, with `identity()`.
+  ///
+  /// Terminal, session and parents are those of that time: for rules they do not count, and a question needs the present ones.
+  func identityForRules() -> Identity? {
+    guard case .thread = source, let process else { return nil }
+    return RecentCallers.identity(of: process)
+  }
+
+  /// Keeps the identity of a process that a rule has let in.
+  func keepForRules(_ identity: Identity) {
+    if case .thread = source { RecentCallers.keep(identity) }
+  }
+
   /// The process that the thread belongs to; nil: it is unknown.
   public var process: ProcessID? {
     switch source {
