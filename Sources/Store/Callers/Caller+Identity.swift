@@ -134,7 +134,7 @@ extension Caller.Identity {
       (self.identity, self.handle, self.executable) = (identity, handle, executable)
       let isInterpreter = ScriptInterpreter(path: executable.path, file: executable.file) != nil
       commandLine = isInterpreter ? ProcessFiles(process.number).commandLineBytes : nil
-      // What was read just now is to be that of the identity.
+      // The command line has to be that of the process that was identified.
       guard !isInterpreter || identity.isUnchanged, identity.script == nil || commandLine?.isEmpty == false
       else {
         return nil
