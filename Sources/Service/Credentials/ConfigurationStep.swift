@@ -195,7 +195,8 @@ extension ConfigurationStep {
     }
   }
 
-  private func remove() throws -> Outcome {
+  /// Removes the file, and the folders that were made for it and are empty then. - Throws: `Failure`; the file is still there.
+  func remove() throws -> Outcome {
     do throws(Errno) { _ = try Files.remove(path) } catch {
       throw Failure(path, "it can't be removed: \(error)")
     }
