@@ -36,6 +36,9 @@ package final class ProgramRun {
   private static let settling = Duration.milliseconds(100)
   /// A program that is to be restarted has so long to end by SIGTERM.
   private static let patience = Duration.seconds(10)
+  /// In the background, whether a shell has given the terminal back is looked up so often: bash(1) sends no signal where it brings
+  /// a job to the foreground that runs.
+  private static let lookUp = Duration.milliseconds(100)
   /// SIGRTMAX, by which the leader of the program's session kills the program.
   private static let killOfMonitor: Int32 = 64
 
@@ -159,10 +162,14 @@ extension ProgramRun {
   }
 
   private var nextDeadline: ContinuousClock.Instant? {
-    ([settled, killed] + output.streams.map(\.deadline)).compactMap { $0 }.min()
+    let nextLook = isInBackground ? ContinuousClock.now + Self.lookUp : nil
+    return ([settled, killed, nextLook] + output.streams.map(\.deadline)).compactMap { $0 }.min()
   }
 
+  private var isInBackground: Bool { ending == nil && output.terminal?.isInBackground == true }
+
   private func passTime(_ time: ContinuousClock.Instant) throws {
+    if isInBackground { output.terminal?.take() }
     for stream in output.streams { try stream.flush(at: time) }
     if let settled, settled <= time { react() }
     if let killed, killed <= time {

@@ -11,11 +11,14 @@ final class TerminalBetween {
   private let emulator: Descriptor
   /// Gives the bytes that were typed and not read, once the program has ended.
   private let rest: Descriptor
-  private let modes: TerminalModes
+  /// The user's terminal's, from before it was taken.
+  private var modes: TerminalModes
   private var input: SecretBytes
   private var count = 0
   private var isPassing = false
   private var isClosed = false
+  /// Whether the program's terminal has the modes that it began with; it may have been made while a shell had its own on the user's.
+  private var isNew = true
 
   /// `terminal`: the user's, from `user`.
   init(
@@ -47,10 +50,25 @@ final class TerminalBetween {
     ]
   }
 
-  /// Takes the terminal, where this process is in the foreground: a background process may neither read it nor set its modes.
+  /// Whether another process group has the terminal, or had it when last looked at.
+  var isInBackground: Bool { !isPassing && !isClosed }
+
+  /// Goes on after a stop: the window may have changed, and a shell may have given the terminal back.
   func resume() {
     resize()
-    guard !isPassing, TerminalModes.isForeground(terminal.number) else { return }
+    take()
+  }
+
+  /// Takes the terminal, where this process is in the foreground: a background process may neither read it nor set its modes.
+  func take() {
+    guard isInBackground, TerminalModes.isForeground(terminal.number),
+      let present = try? TerminalModes(of: terminal.number)
+    else { return }
+    // Those that a shell has for its own lines are gone when it gives the terminal away.
+    if isNew, (try? TerminalModes(of: emulator.number))?.hasFlags(of: modes) == true {
+      try? present.set(on: emulator.number)
+    }
+    (modes, isNew) = (present, false)
     isPassing = (try? modes.passingBytes.set(on: terminal.number)) != nil
   }
 

@@ -270,6 +270,42 @@ import Testing
     }
   }
 
+  /// A link that was deleted is no reason to lose the file; what else has the name stays.
+  @Test func aFileWhoseLinkWasDeletedIsWrittenAgain() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      try world.check("cat > ~/.netrc; chmod 640 ~/.netrc", sending: Array(Self.netrc.utf8))
+      try world.check("keyhole adopt --yes --erase ~/.netrc > /dev/null; rm ~/.netrc; ln -s other ~/.netrc")
+      let output = try world.sh("keyhole adopt --undo --yes ~/.netrc")
+      #expect(output.status == 1 && output.error.contains("it is no longer the link to "), "\(output)")
+      try world.check("readlink ~/.netrc; rm ~/.netrc", prints: "other\n")
+      try world.check(
+        "keyhole adopt --undo --yes ~/.netrc | cut -f 2; stat -c '%F %a' ~/.netrc; cat ~/.netrc; keyhole view",
+        prints: "views/netrc removed\nregular file 640\n" + Self.netrc)
+    }
+  }
+
+  /// The dialects that read the file are named, where there are any.
+  @Test func aDialectIsNamedWhereItReadsTheFile() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      func reason(_ text: String) throws -> String {
+        try world.check("cat > ~/.env", sending: Array(text.utf8))
+        let output = try world.sh("cd ~; keyhole adopt --yes .env")
+        #expect(output.status == 1, "\(output)")
+        return output.error
+      }
+      // In the portable dialect, words are no value without quotes.
+      #expect(try reason("A=hunter22 # note\n").contains("; with --dialect "))
+      // No dialect makes two lines of one name one.
+      let twice = try reason("A=hunter22\nA=hunter33\n")
+      #expect(twice.contains("it stands in line 1 already") && !twice.contains("dialect"), "\(twice)")
+      // Nor is a value in a comment protected by any.
+      let comment = try reason("# hunter22-hunter22\nA=hunter22-hunter22\n")
+      #expect(comment.contains("comment") && !comment.contains("--dialect"), "\(comment)")
+    }
+  }
+
   @Test func whatWasMadeStaysIfItIsUsedOrChanged() async throws {
     try await Self.withHome { keyhole in
       let world = keyhole.world

@@ -131,6 +131,41 @@ import Testing
     }
   }
 
+  /// bash(1) sends a job that runs no signal when `fg` brings it to the foreground.
+  @Test(arguments: ["", "--mask"]) func jobOfTheBackgroundGetsTheKeyboard(mask: String) async throws {
+    try await Self.withShell(mask) { world, terminal, run in
+      // Without a mask, the kernel stops a job that reads in the background; so it waits for a line of another pipe first.
+      try world.check(#"mkfifo "$OUT/go""#)
+      let job = run + "sh -c 'echo ready; read go < go; echo asks; read line; echo \"<$line>\"; exit 6'"
+      try terminal.type(job + " &\r")
+      try terminal.wait(for: "ready")
+      try terminal.type("fg\r")
+      try terminal.wait(for: "keyhole run")
+      try world.check(#"echo > "$OUT/go""#)
+      try terminal.wait(for: "asks")
+      try terminal.type("line\r")
+      try terminal.wait(for: "<line>")
+      try terminal.wait(for: "6 PROMPT> ")
+      // Stopped, and continued in the background first.
+      try terminal.type(job + "\r")
+      try terminal.wait(for: "ready")
+      try terminal.type("\u{1A}")
+      try terminal.wait(for: "Stopped")
+      try terminal.wait(for: "PROMPT> ")
+      try terminal.type("bg\r")
+      try terminal.wait(for: "&")
+      try terminal.type("fg\r")
+      try terminal.wait(for: "keyhole run")
+      try world.check(#"echo > "$OUT/go""#)
+      try terminal.wait(for: "asks")
+      try terminal.type("line\r")
+      try terminal.wait(for: "<line>")
+      try terminal.wait(for: "6 PROMPT> ")
+      try terminal.type("echo n=$(stty -a | grep -c 'isig icanon')\r")
+      try terminal.wait(for: "n=1")
+    }
+  }
+
   @Test(
     .enabled(if: System.exists("/usr/bin/vim"), "needs vim"), arguments: ["", "--mask"])
   func vimEditsAndStops(mask: String) async throws {

@@ -17,6 +17,7 @@ struct AttributeReplacementTests {
   private static func clientItem(_ attributes: Attributes) -> Item {
     var item = item(.other(label: ""))
     StoredAttributes.change(&item, label: "label", attributes: attributes)
+    StoredAttributes.noteClient(in: &item)
     return item
   }
 
@@ -78,16 +79,33 @@ struct AttributeReplacementTests {
     #expect(Self.replacement(of: changed, by: wanted) == expected)
   }
 
-  /// Of a client, just the same attributes count, or more of the same identity.
+  /// Of a client, just the same attributes count.
   @Test func whatAClientMadeIsReplacedByItsAttributesOnly() {
     let one = Self.clientItem(["service": "s", "username": "a"])
     #expect(Self.replacement(of: one, by: ["service": "s", "username": "a"]) != nil)
     #expect(Self.replacement(of: one, by: ["service": "s", "username": "a", "application": "x"]) == nil)
     #expect(Self.replacement(of: one, by: ["service": "s", "account": "a"]) == nil)
     let further = Self.clientItem(["service": "s", "username": "a", "application": "x"])
-    #expect(
-      Self.replacement(of: further, by: ["service": "s", "username": "a"])
-        == ["service": "s", "username": "a", "application": "x"])
+    #expect(Self.replacement(of: further, by: ["service": "s", "username": "a"]) == nil)
+    // Also where the client gave all that Keyhole gives an item.
+    for (all, fewer): (Attributes, Attributes) in [
+      (
+        ["service": "s", "account": "a", "username": "a", "application": "x"],
+        ["service": "s", "account": "a"]
+      ),
+      (["service": "s", "account": "a", "username": "a"], ["service": "s", "username": "a"]),
+      (
+        ["xdg:schema": SecretSchema.network, "server": "h", "user": "u", "object": "o"],
+        ["server": "h", "user": "u"]
+      ),
+    ] {
+      var complete = Self.clientItem(all)
+      #expect(complete.omittedNames.isEmpty && complete.isOfClient, "\(all)")
+      #expect(Self.replacement(of: complete, by: all) == all)
+      #expect(Self.replacement(of: complete, by: fewer) == nil, "\(all)")
+      StoredAttributes.change(&complete, label: "new", attributes: all)
+      #expect(complete.isOfClient && Self.replacement(of: complete, by: fewer) == nil, "\(all)")
+    }
     let other = Self.clientItem(["a": "b"])
     #expect(Self.replacement(of: other, by: ["a": "b"]) == ["a": "b"])
     #expect(Self.replacement(of: other, by: ["a": "b", "xdg:schema": SecretSchema.none]) != nil)

@@ -27,6 +27,13 @@ import Testing
     #expect(try removed(with) == text)
   }
 
+  @Test(arguments: ["{}", "{}\n", "{\n}", "{ }", "{\n\n}\n", " {\t}"])
+  func anObjectWithoutMembersComesBack(text: String) throws {
+    let with = try member(text)
+    #expect(with.contains("\n\t\"credsStore\": \"keyhole\"\n"))
+    #expect(try removed(with) == text)
+  }
+
   @Test func aMemberIsFoundWhereverItsProgramPutIt() throws {
     #expect(try removed("{\"a\": 1,\n\t\"credsStore\": \"keyhole\"\n}") == "{\"a\": 1\n}")
     #expect(try removed("{\"a\": 1, \"credsStore\": \"keyhole\", \"b\": 2}") == "{\"a\": 1, \"b\": 2}")

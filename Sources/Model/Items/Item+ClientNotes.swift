@@ -1,6 +1,7 @@
 // Notes of an item about the attributes that a client of the Secret Service gave, so that the client gets back the same ones.
 extension Item {
-  /// The attributes that `ServiceItem` adds and the client did not give: their names, with NUL between them.
+  /// The attributes that `ServiceItem` adds and the client did not give: their names, with NUL between them. Empty: a client made
+  /// the item, and gave them all.
   public static let omittedAttribute: ExactString = "keyhole.omitted"
   /// Present where the client gave libsecret's schema for no schema, `SecretSchema.none`.
   public static let genericSchemaAttribute: ExactString = "keyhole.generic-schema"
@@ -18,6 +19,14 @@ extension Item {
       let names = newValue.sorted().map(\.string).joined(separator: "\0")
       attributes[Self.omittedAttribute] = names.isEmpty ? nil : Array(names.utf8)
     }
+  }
+
+  /// Whether a client of Keyhole's Secret Service made the item.
+  public var isOfClient: Bool { attributes[Self.omittedAttribute] != nil || hasGenericSchema }
+
+  /// Notes that a client made the item.
+  public mutating func noteClient() {
+    if !isOfClient { attributes[Self.omittedAttribute] = [] }
   }
 
   /// Whether the client gave the schema for no schema.

@@ -11,6 +11,11 @@ package struct TerminalModes: Sendable {
     raw = modes
   }
 
+  /// Whether both have the same flags; characters may differ.
+  package func hasFlags(of other: TerminalModes) -> Bool { flags == other.flags }
+
+  private var flags: [tcflag_t] { [raw.c_iflag, raw.c_oflag, raw.c_cflag, raw.c_lflag] }
+
   /// Whether the terminal shows what is typed (ECHO).
   package var echoes: Bool { raw.c_lflag & tcflag_t(ECHO) != 0 }
 

@@ -49,7 +49,7 @@ package final class Adoption {
     content = AdoptedContent(try SecretBytes(copying: bytes))
     let known = PlainPlace(path)
     place = known.form == .view(.json) && !known.canParse(bytes) ? known.asItem : known
-    count = try Self.count(bytes, place, dialect)
+    count = try Self.count(content, place, dialect)
     session = try TreeSession(for: TreePath("views"))
     try session.requireOpen(for: path, "so its values can't be stored; nothing was changed")
     let earlier = try AdoptionJournal(in: places.state).entry(of: path)
@@ -68,24 +68,35 @@ package final class Adoption {
   }
 
   private static func count(
-    _ bytes: consuming SecretBytes, _ place: PlainPlace, _ dialect: EnvDialect
+    _ content: AdoptedContent, _ place: PlainPlace, _ dialect: EnvDialect
   ) throws -> Int? {
     guard case .view(let format) = place.form else { return nil }
-    do throws(ViewError) {
-      let document = try ViewDocument(parsing: bytes, as: format, dialect)
-      // A value in a comment can't be protected: that is found now, not when half is stored.
-      let places = Dictionary(document.entries.enumerated().map { ($1.name, $0) }) { first, _ in first }
-      let template = try document.template { "keychain/generic/new/\(places[$0.name] ?? 0)" }
-      let exposures = try template.exposures { (slot, body) throws(ViewError) in
-        guard let place = places[slot.name] else { return }
-        let value = try document.value(of: document.entries[place])
-        try body(value.span)
-      }
-      if let exposure = exposures.first { throw exposure.error }
-      return document.entries.count
-    } catch {
-      throw Failure(place.path, "\(error.message)\(format == .env ? "; --dialect names another reader" : "")")
+    func count(_ dialect: EnvDialect) throws -> Int {
+      try Self.count(content.copied(), format, dialect)
     }
+    do { return try count(dialect) } catch let error as ViewError {
+      let readers = format == .env ? EnvDialect.allCases.filter { (try? count($0)) != nil } : []
+      let names = readers.map(\.rawValue).joined(separator: ", ")
+      throw Failure(
+        place.path, error.message + (names.isEmpty ? "" : "; with --dialect \(names) it can be read"))
+    }
+  }
+
+  /// The number of values of a file; each can be taken out of it.
+  private static func count(
+    _ bytes: consuming SecretBytes, _ format: ViewFormat, _ dialect: EnvDialect
+  ) throws(ViewError) -> Int {
+    let document = try ViewDocument(parsing: bytes, as: format, dialect)
+    // A value in a comment can't be protected: that is found now, not when half is stored.
+    let places = Dictionary(document.entries.enumerated().map { ($1.name, $0) }) { first, _ in first }
+    let template = try document.template { "keychain/generic/new/\(places[$0.name] ?? 0)" }
+    let exposures = try template.exposures { (slot, body) throws(ViewError) in
+      guard let place = places[slot.name] else { return }
+      let value = try document.value(of: document.entries[place])
+      try body(value.span)
+    }
+    if let exposure = exposures.first { throw exposure.error }
+    return document.entries.count
   }
 
   /// A name that neither a view nor a service has, so that no item is replaced.
@@ -274,6 +285,8 @@ final class AdoptedContent: Sendable {
   private let bytes: SecretBytes
 
   init(_ bytes: consuming SecretBytes) { self.bytes = bytes }
+
+  func copied() throws -> SecretBytes { try SecretBytes(copying: bytes) }
 
   func lend(_ body: (Span<UInt8>) throws -> Void) throws { try bytes.withSpan(0..<bytes.count, body) }
 

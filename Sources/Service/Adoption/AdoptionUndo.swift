@@ -13,8 +13,10 @@ package struct AdoptionUndo {
   private let places: StoragePaths
   /// Whether the file has its name: of a run that was ended, of this or of the adoption.
   private let hasFile: Bool
+  /// Whether neither the link nor anything else has the file's name.
+  private let isMissing: Bool
 
-  /// - Throws: `Failure` for a file that was not adopted, or whose link is no longer there.
+  /// - Throws: `Failure` for a file that was not adopted, or where something else has the place of its link.
   package init(_ path: String) throws {
     let path = try ViewLinks.absolute(path)
     places = try StoragePaths.ofMount()
@@ -23,12 +25,18 @@ package struct AdoptionUndo {
     }
     let isBegun = entry.stage == .making || entry.stage == .undoing
     hasFile = try isBegun && Files.status(path, followingLinks: false)?.isRegular == true
-    guard hasFile || (try? Files.target(ofLink: path)) == entry.link else {
-      throw Failure(path, "it is no longer the link to \(entry.link); nothing was changed")
+    // An adoption that was interrupted may not have stored the values.
+    isMissing = try entry.stage != .making && Files.status(path, followingLinks: false) == nil
+    guard hasFile || isMissing || (try? Files.target(ofLink: path)) == entry.link else {
+      throw Failure(
+        path,
+        "it is no longer the link to \(entry.link); nothing was changed. Where nothing has the name, the file is written there"
+      )
     }
     self.entry = entry
     session = try TreeSession(for: TreePath(entry.target))
-    try session.requireOpen(for: path, "so its values can't be read; the link is still there")
+    try session.requireOpen(
+      for: path, "so its values can't be read" + (isMissing ? "" : "; the link is still there"))
   }
 
   /// The path in the tree of the view or the item.
@@ -37,11 +45,11 @@ package struct AdoptionUndo {
   /// Whether secrets are written to the disk; no: the file is there already.
   package var writesFile: Bool { !hasFile }
 
-  /// Puts a file with the present values in the place of the link, and removes the view, and the items that were made for it, unless they were
+  /// Puts a file with the present values in the place of the link, or where nothing has its name, and removes the view, and the items that were made for it, unless they were
   /// changed since or something else uses them.
   ///
   /// - Returns: why they stay; nil: they are removed.
-  /// - Throws: `Failure`; the link is then still there, or the file.
+  /// - Throws: `Failure`; what had the name then still has it.
   package mutating func run() throws -> String? {
     var journal = try AdoptionJournal(in: places.state)
     let wasMaking = entry.stage == .making
@@ -77,8 +85,12 @@ package struct AdoptionUndo {
       try file.write(bytes.span)
       try file.setPermissions(entry.permissions)
       try file.synchronize()
-      guard try Files.target(ofLink: entry.file) == entry.link else { throw .EBUSY }
-      try Files.rename(temporary, to: entry.file)
+      if isMissing {
+        try Files.renameWithoutReplacing(temporary, to: entry.file)
+      } else {
+        guard try Files.target(ofLink: entry.file) == entry.link else { throw .EBUSY }
+        try Files.rename(temporary, to: entry.file)
+      }
       try Files.synchronizeFolder(Files.folder(of: entry.file))
     } catch {
       _ = try? Files.remove(temporary)

@@ -195,7 +195,8 @@ extension ConfigurationStep {
     }
   }
 
-  private func remove() throws -> Outcome {
+  /// Removes the file, and the folders that were made for it and are empty then. - Throws: `Failure`; the file is still there.
+  func remove() throws -> Outcome {
     do throws(Errno) { _ = try Files.remove(path) } catch {
       throw Failure(path, "it can't be removed: \(error)")
     }
@@ -326,13 +327,24 @@ struct JSONMember {
     }
     let rest = bytes.dropFirst(brace + 1)
     let isEmpty = rest.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: "}")
-    let text = "\n\t\(name.quotedAsJSON): \(value.quotedAsJSON)" + (isEmpty ? "\n" : ",")
-    return Array(bytes.prefix(brace + 1)) + Array(text.utf8) + Array(rest)
+    return Array(bytes.prefix(brace + 1)) + text(value, isOnly: isEmpty) + Array(rest)
+  }
+
+  /// The text of the member, which comes behind the object's brace.
+  private func text(_ value: String, isOnly: Bool) -> [UInt8] {
+    Array(("\n\t\(name.quotedAsJSON): \(value.quotedAsJSON)" + (isOnly ? "\n" : ",")).utf8)
   }
 
   /// The object without the member; nil: it has another value by now, or is not there.
   func removed(_ value: String, from bytes: [UInt8], _ path: String) throws -> [UInt8]? {
     guard let found = try self.value(in: bytes, path), found.text == value else { return nil }
+    if let brace = bytes.firstIndex(of: UInt8(ascii: "{")) {
+      // As it was added.
+      for added in [text(value, isOnly: true), text(value, isOnly: false)]
+      where bytes[(brace + 1)...].starts(with: added) {
+        return Array(bytes.prefix(brace + 1)) + Array(bytes.dropFirst(brace + 1 + added.count))
+      }
+    }
     let quoted = Array(name.quotedAsJSON.utf8)
     var start = found.range.lowerBound
     while start > 0, !bytes[start...].starts(with: quoted) { start -= 1 }

@@ -8,6 +8,7 @@ import Platform
 /// They are of this user only, in XDG_DATA_HOME, where they come before those of other keyrings.
 package struct SecretServiceActivation {
   private static let mark = "# Written by `keyhole service --enable`; `keyhole service --disable` removes it."
+  private static let folderMark = "# Folders that it has made above this file: "
   private static let unitName = "keyhole-secrets.service"
 
   private let program: String
@@ -35,8 +36,16 @@ package struct SecretServiceActivation {
       throw Failure(program, "a unit can't name this path: it has blanks or `%` in it")
     }
     for path in [unit, activation] { try requireOwnOrAbsent(path) }
-    try write(unitText, to: unit)
-    try write(activationText, to: activation)
+    let steps = ConfigurationStep.countingFolders([
+      ConfigurationStep(path: unit, change: .file(unitText)),
+      ConfigurationStep(path: activation, change: .file(activationText)),
+    ])
+    for step in steps {
+      guard case .file(let text) = step.change else { continue }
+      // Of a file that is written again, those of the first time.
+      let folders = max(step.newFolders, madeFolders(above: step.path))
+      try write("\(Self.mark)\n\(Self.folderMark)\(folders)\n\(text)", to: step.path)
+    }
     reload()
     return [unit, activation]
   }
@@ -48,7 +57,7 @@ package struct SecretServiceActivation {
     package var left: [String] = []
   }
 
-  /// Removes each of both files that `enable` has written.
+  /// Removes each of both files that `enable` has written, and the folders that it made for them and that have nothing else in them.
   ///
   /// - Throws: `Failure` for one that can't be removed.
   package func disable() throws -> Disabled {
@@ -58,7 +67,8 @@ package struct SecretServiceActivation {
         disabled.left.append(path)
         continue
       }
-      do throws(Errno) { try Files.remove(path) } catch { throw Failure(path, "\(error)") }
+      let folders = madeFolders(above: path)
+      _ = try ConfigurationStep(path: path, change: .file(""), newFolders: folders).remove()
       disabled.removed.append(path)
     }
     reload()
@@ -97,6 +107,13 @@ package struct SecretServiceActivation {
     throw Failure(path, "another program has put \(found) there; move it away first")
   }
 
+  /// The number that `enable` has noted in a file; 0: there is no file of it.
+  private func madeFolders(above path: String) -> Int {
+    guard isOwnOrAbsent(path) else { return 0 }
+    let line = readFile(path).split(separator: "\n").first { $0.hasPrefix(Self.folderMark) }
+    return max(0, line.flatMap { Int($0.dropFirst(Self.folderMark.count)) } ?? 0)
+  }
+
   private func write(_ text: String, to path: String) throws {
     UserFolders.make(path.split(separator: "/").dropLast().joined(separator: "/"))
     do throws(Errno) {
@@ -111,7 +128,6 @@ package struct SecretServiceActivation {
 
   private var unitText: String {
     """
-    \(Self.mark)
     [Unit]
     Description=The vault of Keyhole as the Secret Service
     Documentation=man:keyhole-service(1)
@@ -130,7 +146,6 @@ package struct SecretServiceActivation {
 
   private var activationText: String {
     """
-    \(Self.mark)
     [D-BUS Service]
     Name=\(SecretServiceServer.name)
     Exec=\(program) service --foreground

@@ -123,6 +123,7 @@ extension SecretServiceServer {
     StoredAttributes.change(
       &item, label: wanted.label, attributes: wanted.attributes, contentType: wanted.contentType,
       distinction: distinction)
+    StoredAttributes.noteClient(in: &item)
     StoredAttributes.place(&item, in: wanted.collection)
     return try keychain.add(item, secret: wanted.secret.secret, origin: .indirect).id
   }

@@ -4,17 +4,17 @@ import Store
 extension StoredAttributes {
   /// The change of an item when a client stores another one in its place (CreateItem with `replace`).
   ///
-  /// The draft says "an item with the same attributes". To a client, an item that has these and others is another one; but where the
-  /// attributes give an identity (a service and an account, a server and a user), it is the same password, under the same path.
+  /// The draft says "an item with the same attributes". To a client, an item that has these and others is another one. But an item
+  /// that Keyhole made is the same password where the attributes give its identity (a service and an account, a server and a user): its
+  /// further attributes are no client's.
   struct Replacement: Equatable {
     /// The attributes that the item has then: each search that found it before or finds the client's item finds it.
     let attributes: Attributes
 
     /// nil: it is not the item that the client means.
     ///
-    /// These are replaced: an item that has just the wanted attributes, with libsecret's schema for none or without it; of
-    /// the same identity, one that has at least these; and one of the same identity to which Keyhole gave its attributes, unless it has another value
-    /// for one of the wanted ones.
+    /// These are replaced: an item that has just the wanted attributes, with libsecret's schema for none or without it; and one of
+    /// the same identity that no client made, unless it has another value for one of the wanted ones.
     init?(of present: Item, label: String, by wanted: Attributes) {
       let known = StoredAttributes.attributes(of: present)
       if known.withoutGenericSchema == wanted.withoutGenericSchema {
@@ -23,12 +23,12 @@ extension StoredAttributes {
       }
       if case .other = present.identity { return nil }
       guard StoredAttributes.identity(of: wanted, label: label) == present.identity else { return nil }
+      // A client searches by just the attributes that it gave; an item with other ones is none of its own.
+      guard !present.isOfClient else { return nil }
       if known.has(wanted) {
         attributes = known
         return
       }
-      // A client searches by just the attributes that it gave; an item with other ones is none of its own.
-      guard present.omittedNames.isEmpty, !present.hasGenericSchema else { return nil }
       let own = known.filter { present.attributes[$0.key] != nil }
       // Keyhole's schema of internet passwords gives way to the client's.
       let fixed = known.filter { $0.key != SecretSchema.attribute || own[$0.key] != nil }

@@ -63,11 +63,17 @@ enum StoredAttributes {
       item.attributes = attributes.mapValues { Array($0.utf8) }
     }
     item.attributes.merge(kept) { new, _ in new }
+    if former.isOfClient { noteClient(in: &item) }
     if let type { note(type, in: &item) }
   }
 
   private static func isText(_ bytes: [UInt8]) -> Bool {
     !bytes.contains(0) && ExactString(utf8: bytes) != nil
+  }
+
+  /// Notes that a client made the item. Of the class `other` no note is needed: just its attributes count there.
+  static func noteClient(in item: inout Item) {
+    if item.identity.itemClass != .other { item.noteClient() }
   }
 
   /// Notes the type of an item's content; all else stays.

@@ -67,11 +67,14 @@ enum KeyholeAttribute: String, CaseIterable {
     }
   }
 
-  /// The names with a space between them.
+  /// The names with a space between them; `-`: a client made the item, and gave them all.
   private static func omitted(of item: Item) -> String? {
+    guard item.attributes[Item.omittedAttribute] != nil else { return nil }
     let names = item.omittedNames
-    return names.isEmpty ? nil : names.sorted().map(\.string).joined(separator: " ")
+    return names.isEmpty ? noneOmitted : names.sorted().map(\.string).joined(separator: " ")
   }
+
+  private static let noneOmitted = "-"
 
   /// The vault is one collection, but for those of its own Secret Service.
   private static func collection(of item: Item) -> String {
@@ -111,7 +114,9 @@ extension KeyholeAttribute {
     case .clientLabel: try setClientLabel(value, on: &item)
     case .contentType: item.attributes[Item.contentTypeAttribute] = try ItemAttributeValue.text(value)
     case .genericSchema: item.hasGenericSchema = try flag(value)
-    case .omitted: item.omittedNames = try names(value)
+    case .omitted:
+      item.omittedNames = try names(value)
+      if item.omittedNames.isEmpty { item.attributes[Item.omittedAttribute] = [] }
     case .name: try checkComputed(value, on: item)
     }
   }
@@ -156,8 +161,9 @@ extension KeyholeAttribute {
     item.label = item.identity == .other(label: label) ? nil : label
   }
 
-  /// The names of attributes, of which none has a space.
+  /// The names of attributes, of which none has a space; `-`: no names.
   private func names(_ value: [UInt8]) throws(StoreError) -> Set<ExactString> {
+    if value == Array(Self.noneOmitted.utf8) { return [] }
     let names = value.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
     guard names.allSatisfy({ !$0.isEmpty && $0.allSatisfy { (0x21...0x7E).contains($0) } }) else {
       throw .invalidValue(reason: "not names of attributes with a space between them")

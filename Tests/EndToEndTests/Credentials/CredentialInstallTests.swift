@@ -71,6 +71,24 @@ import Testing
     }
   }
 
+  /// Each tool by itself: one that fails keeps no other one from its change.
+  @Test func theOtherToolsAreDoneWhereOneFails() async throws {
+    try await withWorld { world in
+      let output = try world.sh(
+        World.helpers + """
+          cd "$HOME"; mkdir .docker .aws; printf '{}' > .docker/config.json; printf '[profile work]\n' > .aws/config
+          keyhole credential install nonsense aws:work docker > /dev/null; echo $?; jq -c . .docker/config.json
+          keyhole credential uninstall aws:work docker git > /dev/null; echo $?; cat .docker/config.json
+          """)
+      #expect(output.text == "1\n{\"credsStore\":\"keyhole\"}\n3\n{}", "\(output)")
+      let lines = output.error.split(separator: "\n")
+      #expect(lines.count == 4, "\(output)")
+      for (line, tool) in zip(lines, ["nonsense", "/.aws/config", "aws", "git"]) {
+        #expect(line.hasPrefix("keyhole: ") && line.contains(tool), "\(line)")
+      }
+    }
+  }
+
   @Test func whatIsThereIsNotReplaced() async throws {
     try await withWorld { world in
       let output = try world.sh(

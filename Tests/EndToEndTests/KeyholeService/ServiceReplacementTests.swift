@@ -59,6 +59,15 @@ struct ServiceReplacementTests: ServiceTesting {
         printf two | secret-tool store --label=Two service t username a application Python
         keyhole get t/a; keyhole get keychain/other/Two
         """, prints: "onetwo")
+      // Nor one with more attributes, also where the client gave all that Keyhole gives an item.
+      try world.check(
+        """
+        printf one | secret-tool store --label=One service u account a username a application Python
+        printf two | secret-tool store --label=Second service u username a
+        keyhole get u/a; keyhole get keychain/other/Second; keyhole attr u/a keyhole.omitted
+        printf three | secret-tool store --label=One service u account a username a application Python
+        keyhole get u/a; keyhole ls keychain/generic/u
+        """, prints: "onetwo-\nthreea\n")
     }
   }
 

@@ -167,7 +167,8 @@ import Testing
 
   @Test func enabledFilesAreExactlyThoseThatDisableRemoves() async throws {
     try await withWorld { world in
-      try world.check("find $DATA -type f -name '*secrets*' | sort")
+      try world.check(
+        "mkdir -p $DATA/dbus-1/services $DATA/systemd/user; find $DATA -type f -name '*secrets*' | sort")
       try world.check("keyhole service --enable -q")
       try world.check(
         "cd $DATA; find . -type f -name '*secrets*' | sort",
@@ -192,6 +193,28 @@ import Testing
       try world.check(
         "readlink $DATA/dbus-1/services/*; test ! -e $OUT/none && ls $DATA/systemd/user",
         prints: "\(world.outside)/none\n")
+    }
+  }
+
+  /// Folders that were there, or have something else in them by now, stay.
+  @Test func foldersThatEnableMadeGoToo() async throws {
+    try await withWorld { world in
+      let start =
+        "export XDG_DATA_HOME=$OUT/data/share; tree() { (cd $OUT; find . -path '*data*' | sort); }; "
+      try world.check(
+        start + "keyhole service --enable -q; keyhole service --enable -q; keyhole service --disable -q; tree"
+      )
+      try world.check(
+        start
+          + "mkdir -p $XDG_DATA_HOME/systemd; keyhole service --enable -q; keyhole service --disable -q; tree",
+        prints: "./data\n./data/share\n./data/share/systemd\n")
+      try world.check(
+        start
+          + """
+          keyhole service --enable -q; touch $XDG_DATA_HOME/dbus-1/other; keyhole service --disable -q; tree
+          """,
+        prints: "./data\n./data/share\n./data/share/dbus-1\n./data/share/dbus-1/other\n./data/share/systemd\n"
+      )
     }
   }
 

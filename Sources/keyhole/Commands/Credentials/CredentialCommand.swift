@@ -31,7 +31,7 @@ struct CredentialCommand: ParsableCommand {
       accidents only.
 
       With --dry-run, install and uninstall only say what they would do. A file that was changed since is reported and left \
-      as it is.
+      as it is. Where one of several tools fails, the others are still done, and the exit status is that of the last failure.
       """)
 
   @Flag(help: "With install and uninstall: print what would be written, and write nothing.")
@@ -69,13 +69,23 @@ struct CredentialCommand: ParsableCommand {
     guard !arguments.isEmpty else {
       throw UsageError(message: "which tools? \(Self.tools.joined(separator: ", "))")
     }
+    // Each tool by itself: the last failure is reported as that of the command, the ones before it here.
+    var failure: Failure?
     for name in arguments {
-      let installation = try CredentialInstallation(name)
-      let lines =
-        tool == "install"
-        ? try installation.install(isDry: dryRun) : try installation.uninstall(isDry: dryRun)
-      StandardOutput.write(lines.forStandardOutputLines)
+      do { try configure(name) } catch let next as Failure {
+        failure?.report()
+        failure = next
+      }
     }
+    if let failure { throw failure }
+  }
+
+  private func configure(_ name: String) throws {
+    let installation = try CredentialInstallation(name)
+    let lines =
+      tool == "install"
+      ? try installation.install(isDry: dryRun) : try installation.uninstall(isDry: dryRun)
+    StandardOutput.write(lines.forStandardOutputLines)
   }
 }
 

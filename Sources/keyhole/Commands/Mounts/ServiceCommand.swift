@@ -18,7 +18,10 @@ struct ServiceCommand: ParsableCommand {
     help: "Have the session bus start it whenever a program asks: writes a user unit and a file for the bus.")
   var enable = false
 
-  @Flag(help: "Remove what --enable has written. A service that runs goes on, and is named.")
+  @Flag(
+    help:
+      "Remove what --enable has written, folders that it made too. A service that runs goes on, and is named."
+  )
   var disable = false
 
   @Flag(help: "Take the place of the present Secret Service, if that lets itself be replaced.")

@@ -235,6 +235,22 @@ def replace_superset(t):
     t.equal((t.secret(more), t.secret(fewer)), (b"more", b"fewer"), "the secrets")
 
 
+@case("collection.replace.superset-password", SHOULD, "Collection: CreateItem: replace",
+      "an item of another program for the same service and user, with an attribute more, is not replaced")
+def replace_superset_password(t):
+    for password in ({"service": "conformance", "username": "me"}, {"service": "conformance", "account": "me", "username": "me"},
+                     {"server": "conformance.example", "user": "me", "protocol": "https"}):
+        more = t.create(b"more", attributes={**password, "application": "another"})
+        fewer = t.create(b"fewer", attributes=password, replace=True)
+        t.true(more != fewer, f"it was replaced: {', '.join(password)}")
+        t.equal((t.secret(more), t.secret(fewer)), (b"more", b"fewer"), "the secrets")
+        again = t.create(b"again", attributes=password, replace=True)
+        t.equal((t.secret(more), t.secret(again)), (b"more", b"again"), "the secrets after a second replacement")
+        t.equal(again, fewer, "the item of the second replacement")
+        t.delete(more)
+        t.delete(fewer)
+
+
 @case("collection.replace.subset", MUST, "Collection: CreateItem: replace",
       "an item that has fewer attributes than the new one is not replaced")
 def replace_subset(t):
