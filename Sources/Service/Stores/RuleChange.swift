@@ -1,3 +1,4 @@
+import KeychainSelection
 import Model
 import Prompting
 import Store
@@ -6,9 +7,10 @@ import Store
 package enum RuleChange {
   /// Why the user can't agree to a change of rules of a keychain here, with the command that mends it; nil: they can.
   ///
-  /// `auth-command` decides in the place of the user.
+  /// `auth-command` decides in the place of the user. The store of a cluster has no passphrase that `keyhole passphrase` could set.
   static func obstacle(_ keychain: KeychainStore) -> (reason: String, remedy: String)? {
-    guard !ApprovalFactors.ofMachine(keychain).contains(.passcode),
+    guard keychain.engine.name != KeychainChoice.cluster.rawValue,
+      !ApprovalFactors.ofMachine(keychain).contains(.passcode),
       let reason = PromptPlaces.whyNoConsentHere,
       (try? ConfigurationSession.fetch())?.configuration.text(.authCommand) == nil
     else { return nil }
