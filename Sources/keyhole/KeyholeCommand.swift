@@ -24,6 +24,9 @@ struct KeyholeCommand: ParsableCommand {
       there SERVICE/ACCOUNT, or SERVICE where it has one account; a short name creates and removes nothing. They work \
       with a mount and without.
 
+      --json of a list is an array of objects, also of an empty one; of one thing an object. log and watch, which follow \
+      what happens, have an object a line. -q leaves out notes and progress, never errors and warnings.
+
       Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 locked, 5 refused.
       """,
     version: Self.version,

@@ -66,7 +66,7 @@ import Testing
       try other.shows("a", at: "keychain/generic/service/me/value")
       let removed = try machines.device(of: machines.other)
       let listed = try machines.cluster("members --json", on: machines.other)
-      #expect(listed.lines.contains("{\"id\":\"\(removed)\",\"kind\":\"this device\"}"), "\(listed)")
+      #expect(listed.text.contains("{\"id\": \"\(removed)\", \"kind\": \"this device\"}"), "\(listed)")
       try machines.succeeds("remove \(removed)", [ClusterMachines.passphrase], on: machines.one)
       let members = try machines.cluster("members", on: machines.one)
       #expect(members.lines.count == 2 && !members.text.contains(removed), "\(members)")

@@ -104,6 +104,21 @@ import Testing
       try world.check(
         "cd $OUT; sort signals; cat format flag",
         prints: "HUP\nTERM\nUSR1\nUSR2\nrestart\njson\nuserPresence\n")
+      // A script has no cursor.
+      try world.check(
+        "keyhole completions fish > $OUT/script; fish --no-config -c 'source $OUT/script; complete -C \"keyhole get def\"' 2>&1",
+        prints: "defaults/\n")
+    }
+  }
+
+  /// An item that is there may be named by its service and account.
+  @Test(arguments: Shell.allCases.filter(\.isInstalled))
+  func shortNames(shell: Shell) async throws {
+    try await withWorld { world in
+      try world.check("echo hunter2 | keyhole set keychain/generic/my.service/peter")
+      try world.check(shell.setUp)
+      try Self.type(["keyhole get my.s\tpe\t > $OUT/got"], into: shell, world)
+      try world.check("cat $OUT/got", prints: "hunter2")
     }
   }
 

@@ -45,7 +45,7 @@ struct ConfigurationTests {
         "keyhole config auto-lock; keyhole config --json browsers; keyhole config --unset auto-lock; keyhole config auto-lock",
         prints: """
           600
-          {"key":"browsers","value":["/usr/bin/one","/usr/bin/two"],"origin":"suite","default":[]}
+          {"key": "browsers", "value": ["/usr/bin/one","/usr/bin/two"], "origin": "suite", "default": []}
           0
 
           """)

@@ -52,7 +52,7 @@ import Testing
       try world.check(
         "python3 ../outside/person keyhole set keychain/generic/s/a/value; keyhole get keychain/generic/s/a/value",
         prints: """
-          ['Value of keychain/generic/s/a/value: stopped, shown', 'The same again: ']
+          ['Value of keychain/generic/s/a/value: stopped, shown', 'Value of keychain/generic/s/a/value: ', 'The same again: ']
           hunter2
           """)
     }

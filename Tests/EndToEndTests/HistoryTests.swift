@@ -101,7 +101,7 @@ import Testing
           for value in one two; do echo $value | keyhole set \(Self.value); done
           keyhole history \(Self.item) | cut -f 3; keyhole undo \(Self.item) > /dev/null; keyhole get \(Self.value); echo
           keyhole undo \(Self.value) | grep -c '^restored version'; keyhole get \(Self.value); echo
-          keyhole history --json \(Self.item) | jq -r '.changes[0]' | sort | uniq -c | tr -s ' '
+          keyhole history --json \(Self.item) | jq -r '.[].changes[0]' | sort | uniq -c | tr -s ' '
           keyhole rm -r \(Self.item); keyhole history; keyhole history --json keychain/generic/s
           keyhole undo \(Self.item) > /dev/null; keyhole get \(Self.value); echo
           number=$(keyhole history \(Self.item) | head -1 | cut -f 1)
@@ -116,7 +116,9 @@ import Testing
             two
              3 value
             \(Self.item)
-            {"path":"\(Self.item)"}
+            [
+              {"path": "\(Self.item)"}
+            ]
             two
             one
             deleted 4 versions

@@ -30,7 +30,7 @@ import Testing
       try world.check(
         Self.make + """
           plain() { sed 's/\\\\f[A-Z]//g; s/\\\\-/-/g' "$1" | tr -s '[:space:]' ' '; }
-          keyhole config --json | jq -r .key > keys
+          keyhole config --json | jq -r '.[].key' > keys
           [ $(wc -l < keys) -ge 9 ] || echo "too few settings"
           plain keyhole.5 > page5; plain keyhole-config.1 > page1; plain keyhole-mount.1 > mount1
           while read -r key; do

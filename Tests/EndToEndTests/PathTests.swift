@@ -139,7 +139,9 @@ import Testing
     try await withWorld { world in
       let output = try world.sh("keyhole get a b")
       let lines = output.error.split(separator: "\n")
-      #expect(output.status == 2 && lines.count == 2 && lines[1] == "Usage: keyhole get <path>", "\(output)")
+      #expect(
+        output.status == 2 && lines.count == 2 && lines[1] == "Usage: keyhole get [--quiet] <path>",
+        "\(output)")
     }
   }
 }
@@ -202,7 +204,8 @@ import Testing
         keyhole attr --json keychain/generic/s/a | jq -r '.[] | select(.name == "user.account").value'
         keyhole find --json a | jq -r '.[].path'; keyhole search --json service=s | jq -r '.[].path'; keyhole view --json
         keyhole view v --format env --from A=keychain/generic/s/a; keyhole view --json | jq -c '.[]'; keyhole ls --json keychain/other
-        keyhole doctor --json | jq -r 'type' || :
+        keyhole doctor --json | jq -r 'type' || :; keyhole history --json keychain/generic/s; keyhole config --json | jq -r '.[0].key'
+        keyhole rules --json keychain/generic/s/a | jq -c '.[]'; keyhole config --json history | jq .value
         """,
         prints: """
           k defaults/s/k string 9
@@ -213,6 +216,10 @@ import Testing
           {"name":"v","path":"views/v","format":"env","dialect":"portable","references":1,"links":[]}
           []
           array
+          []
+          ask-unlock
+          {"place":"","rule":"allow"}
+          10
 
           """)
     }

@@ -326,7 +326,7 @@ import Testing
       try keyhole.check(
         """
         printf secret12 | keyhole set \(Self.service)/KEY; keyhole log --all
-        keyhole attr \(Self.service)/KEY keyhole.programs "$(printf 'allow /usr/bin/cat\\ndeny *')"
+        keyhole attr \(Self.service)/KEY keyhole.programs "$(printf 'allow /usr/bin/cat\\ndeny *')" 2> /dev/null
         """)
       let output = try keyhole.sh("keyhole run my.app -- /usr/bin/cat /dev/null")
       #expect(output.status == 125 && output.error.contains("\(Self.service)/KEY"), "\(output)")

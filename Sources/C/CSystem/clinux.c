@@ -435,6 +435,9 @@ static struct {
   struct termios modes;
   struct sigaction actions[hiding_count];
   struct sigaction pauses[2];
+  int prompt_file;
+  volatile sig_atomic_t prompt_count;
+  char prompt[512];
 } hiding;
 
 // Whether this process may set the modes: in the background they are another program's, and setting them would stop this one.
@@ -450,7 +453,7 @@ static int hide_typing(void) {
   return tcsetattr(hiding.terminal, TCSAFLUSH, &silent);
 }
 
-// The handlers call only what signal-safety(7) lets them call: tcgetpgrp(3), tcsetattr(3), sigaction(2), raise(3).
+// The handlers call only what signal-safety(7) lets them call: tcgetpgrp(3), tcsetattr(3), sigaction(2), raise(3), write(2).
 
 // The signal comes again when the handler returns.
 static void show_typing_and_end(int number) {
@@ -461,10 +464,14 @@ static void show_typing_and_end(int number) {
 
 // A shell gives a job that it continues its own modes. Where nothing shows, what was typed so far is kept.
 static void hide_typing_again(int number) {
-  (void)number;
   int error = errno;
   struct termios present;
-  if (hiding.is_on && may_set_modes() && tcgetattr(hiding.terminal, &present) == 0 && present.c_lflag & ECHO) hide_typing();
+  if (hiding.is_on && may_set_modes()) {
+    if (tcgetattr(hiding.terminal, &present) == 0 && present.c_lflag & ECHO) hide_typing();
+    // The shell has written the command's line below the prompt. What was not stopped has it still.
+    ssize_t written = number == SIGCONT ? write(hiding.prompt_file, hiding.prompt, (size_t)hiding.prompt_count) : 0;
+    (void)written;
+  }
   errno = error;
 }
 
@@ -484,7 +491,7 @@ static void show_typing_and_stop(int number) {
   raise(number); // Stops the process here, as SA_NODEFER does not block the signal; not in an orphaned process group.
   struct sigaction before;
   if (hiding.is_on) handle(number, show_typing_and_stop, SA_NODEFER | SA_RESTART, &before);
-  hide_typing_again(SIGCONT);
+  hide_typing_again(0);
   errno = error;
 }
 
@@ -502,9 +509,18 @@ int linux_hide_typing(int terminal) {
   return -1;
 }
 
+void linux_keep_prompt(int file, const char *text, size_t count) {
+  hiding.prompt_count = 0;
+  if (count >= sizeof hiding.prompt) return;
+  memcpy(hiding.prompt, text, count);
+  hiding.prompt_file = file;
+  hiding.prompt_count = (sig_atomic_t)count;
+}
+
 void linux_show_typing(void) {
   // First, or a SIGCONT would hide what is typed for good.
   hiding.is_on = 0;
+  hiding.prompt_count = 0;
   for (int i = 0; i < 2; i++) sigaction(hiding_pauses[i], &hiding.pauses[i], NULL);
   tcsetattr(hiding.terminal, TCSAFLUSH, &hiding.modes);
   for (int i = 0; i < hiding_count; i++) sigaction(hiding_ends[i], &hiding.actions[i], NULL);

@@ -26,6 +26,16 @@ package enum HiddenTyping {
     return try body()
   }
 
+  /// Runs `body`, which waits for what is typed behind a prompt, within a `run`: where the process was stopped and goes on, the prompt is
+  /// written to a file again.
+  package static func showingAgain<Value: ~Copyable, Failure: Error>(
+    _ prompt: String, on file: Int32, _ body: () throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    unsafe linux_keep_prompt(file, prompt, prompt.utf8.count)
+    defer { unsafe linux_keep_prompt(file, "", 0) }
+    return try body()
+  }
+
   /// The terminal has its modes at once, and runs that are under way have no effect any more: what was asked for is settled on another
   /// thread than theirs.
   package static func end() {

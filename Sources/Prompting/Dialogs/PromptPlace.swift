@@ -1,4 +1,5 @@
 import LoginSessions
+import Store
 
 /// Where a person is asked.
 enum PromptPlace: Equatable {
@@ -13,13 +14,19 @@ enum PromptPlace: Equatable {
 /// A program that asks for a secret can make a terminal (openpty(3)) or a display (Xvfb) of its own, and answer there by
 /// itself. So plain consent counts only in a place that logind knows of: a window of the user's active session, or the
 /// terminal of one of the user's sessions. Elsewhere the person has to type what the program does not know.
-struct PromptPlaces {
+package struct PromptPlaces {
   /// Where plain consent counts; nil: nowhere.
   let consent: PromptPlace?
   /// Where a passphrase or a password can be typed; nil: nowhere.
   let typing: PromptPlace?
   /// Why plain consent counts nowhere.
   let reason: String
+
+  /// Why the process itself can't be asked for a plain yes, in a window or on its terminal; nil: it can.
+  package static var whyNoConsentHere: String? {
+    let places = PromptPlaces(terminal: Caller.current.identity().terminal)
+    return places.consent == nil ? places.reason : nil
+  }
 
   /// `terminal`: the controlling terminal of the program that asks; nil: it has none.
   init(terminal: String?) {

@@ -27,8 +27,10 @@ package enum SecretInput {
   package static func ask(_ prompt: String, limit: Int = lineLimit) throws -> SecretBytes {
     let line = try HiddenTyping.run(on: StandardStream.input.number) {
       // A user who types at once must find the echo off, and earlier input must be dropped.
-      StandardError.write(prompt)
-      return try readLine(limit: limit)
+      try HiddenTyping.showingAgain(prompt.visible, on: StandardStream.errors.number) {
+        StandardError.write(prompt)
+        return try readLine(limit: limit)
+      }
     }
     StandardError.write("\n")
     return line
@@ -51,8 +53,11 @@ package enum SecretInput {
     let terminal = try openTerminal()
     let number = terminal.number
     let line = try HiddenTyping.run(on: number) {
-      try? Files.write(Array(prompt.escapedForTerminal.utf8).span, to: number)
-      return try readLine(descriptor: number)
+      let prompt = prompt.escapedForTerminal
+      return try HiddenTyping.showingAgain(prompt, on: number) {
+        try? Files.write(Array(prompt.utf8).span, to: number)
+        return try readLine(descriptor: number)
+      }
     }
     try? Files.write([0x0A].span, to: number)
     return line

@@ -14,10 +14,25 @@ enum AccessNotes {
       let items = try? keychain.read({ Array($0.all) })
     else { return [] }
     let factors = ApprovalFactors.ofMachine(keychain)
-    return items.flatMap { item in
-      let path = FileTree.path(of: item.identity)
-      return [unmet(item, path, factors), changed(item, path, keychain)].compactMap { $0 }
-    }
+    return unchangeable(keychain, items, places)
+      + items.flatMap { item in
+        let path = FileTree.path(of: item.identity)
+        return [unmet(item, path, factors), changed(item, path, keychain)].compactMap { $0 }
+      }
+  }
+
+  /// The note on rules that their user can't change here.
+  private static func unchangeable(
+    _ keychain: KeychainStore, _ items: [Item], _ places: StoragePaths
+  ) -> [Note] {
+    let hasRules = items.contains { $0.programs != nil } || (try? keychain.hasFolderRules) == true
+    guard hasRules, let obstacle = RuleChange.obstacle(keychain) else { return [] }
+    return [
+      Note(
+        subject: places.vault,
+        reason: "you can't agree here to a change of its rules for programs, as \(obstacle.reason)",
+        remedy: obstacle.remedy)
+    ]
   }
 
   private static func unmet(_ item: Item, _ path: String, _ factors: ApprovalFactors) -> Note? {

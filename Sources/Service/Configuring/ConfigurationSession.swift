@@ -75,6 +75,9 @@ package struct ConfigurationSession {
       try attempt(key) { () throws(StoreError) in try store(value, key) }
       return .suite
     }
+    if !key.isForVault(value), !isSealed(key) {
+      RuleChange.warn(of: "a later change of this setting", in: session.stores.keychain)
+    }
     try changeVault(key, to: value)
     return .vault
   }

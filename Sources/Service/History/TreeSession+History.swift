@@ -76,6 +76,7 @@ extension TreeSession {
   /// - Returns: the version that was restored.
   /// - Throws: `Failure` where there is none, or a person refuses.
   package func restore(_ path: TreePath, _ number: UInt64?) throws -> VersionEntry {
+    guard path.isKey || path.isInItem || path.view != nil else { throw try ofFolder(path) }
     if let (suite, key) = try key(at: path) { return try restore(key, of: suite, path, number) }
     let versions = try itemVersions(at: path)
     let whole = number == nil ? Self.whole(versions) : nil
@@ -118,6 +119,20 @@ extension TreeSession {
       throw Failure(path.string, Self.nothingKept(number, hasOthers: !versions.isEmpty), .notFound)
     }
     return found
+  }
+
+  /// The error for a folder, which has no versions of its own.
+  private func ofFolder(_ path: TreePath) throws -> Failure {
+    let kept = try pathsWithHistory(below: path)
+    if kept.isEmpty { try requireKnown(path) }
+    let subject = path.components.isEmpty ? nil : path.string
+    let reason = "versions are kept of keys and items, and this is a folder"
+    guard let first = kept.first else { return Failure(subject, "\(reason); nothing is kept below it") }
+    let history = "`keyhole history \(path.string.quotedForShell)` lists what is kept below it"
+    return Failure(
+      subject,
+      "\(reason); \(history), and `keyhole undo \(first.quotedForShell)` brings "
+        + (kept.count == 1 ? "that back" : "the first of it back"))
   }
 
   private static func nothingKept(_ number: UInt64?, hasOthers: Bool) -> String {

@@ -6,12 +6,32 @@ import Tree
 
 /// Words that complete a command line in a shell. An error gives none.
 package enum Completion {
-  /// Paths of the tree, of a mount, or relative to a folder in one: names only, whatever they lead to is never opened.
+  /// Paths of the tree, of a mount, or relative to a folder in one; where there are none, the short names of items. Names only: whatever
+  /// they lead to is never opened.
   package static func paths(_ prefix: String) -> [String] {
     let scalars = prefix.unicodeScalars
     let folder = scalars.lastIndex(of: "/").map { String(scalars[...$0]) } ?? ""
-    let found = treePaths(in: folder).filter { $0.hasPrefix(prefix) }
+    var found = treePaths(in: folder).filter { $0.hasPrefix(prefix) }
+    if found.isEmpty, !prefix.isEmpty { found = shortNames(in: folder).filter { $0.hasPrefix(prefix) } }
     return found.map { ExactString($0) }.sorted().map(\.string)
+  }
+
+  /// `SERVICE/ACCOUNT`, in pieces as the folders of paths are, and items of the class `other` by their labels.
+  private static func shortNames(in folder: String) -> [String] {
+    let names = folder.unicodeScalars.split(separator: "/").map { String($0) }
+    guard !folder.hasPrefix("/"), names.count < 2 else { return [] }
+    let folders = ["keychain/generic", "keychain/internet"].flatMap { place in
+      entries(in: TreePath(([place] + names).joined(separator: "/")))
+    }
+    guard let name = names.first else {
+      return Array(Set(folders + entries(in: TreePath("keychain/other")).map(Self.withoutSlash)))
+    }
+    return Set(folders.map(withoutSlash)).map { "\(name)/\($0)" }
+  }
+
+  /// The item at the end of a path, as a word that is complete.
+  private static func withoutSlash(_ name: String) -> String {
+    name.hasSuffix("/") ? String(name.dropLast()) : name
   }
 
   private static func treePaths(in folder: String) -> [String] {

@@ -139,7 +139,10 @@ extension OpenedPath {
       session = try Self.session(for: TreePath("keychain"), .all, present)
       found = try session.items(named: Array(names.prefix(2)))
       if let file {
-        found = try found.map { $0.appending(file) }.filter { try session.existingNode(at: $0) != nil }
+        let files = found.map { $0.appending(file) }
+        found = try files.filter { try session.existingNode(at: $0) != nil }
+        // The one item has no code, which is the command's error then.
+        if found.isEmpty, files.count == 1, file == ItemSecrets.codeName { found = files }
       }
       if shortNames == .folders, names.count == 1, !found.isEmpty {
         found = try session.folders(named: names[0])

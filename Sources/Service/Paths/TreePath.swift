@@ -62,6 +62,9 @@ package struct TreePath: Hashable, Sendable {
     }
   }
 
+  /// Whether it is that of an item's one-time code, or of what codes are computed from.
+  var isOfCode: Bool { isOtpauth || parent.isItem && name == ItemSecrets.codeName }
+
   /// Whether the last name is that of a file with a secret.
   private var isSecretFile: Bool { name == "value" || isOtpauth }
 

@@ -1,6 +1,16 @@
 import Model
 import Tree
 
+extension Failure {
+  /// The error for an item without one-time codes.
+  static func noCode(_ item: TreePath) -> Failure {
+    Failure(
+      item.string,
+      "it has no `otpauth` URI to compute codes from; `keyhole otp --set \(item.string.quotedForShell)` stores one",
+      .notFound)
+  }
+}
+
 extension TreeSession {
   /// Folders with more entries are not searched for a similar name: the answer would take longer than the command.
   private static let mostEntries = 10_000
@@ -35,6 +45,7 @@ extension TreeSession {
   /// A failure of a missing path with the path that was probably meant.
   func spelled(_ failure: Failure, _ path: TreePath) -> Failure {
     guard failure.kind == .notFound else { return failure }
+    if path.isOfCode, (try? find(path.parent.components[...])) != nil { return .noCode(path.parent) }
     let session = onlyKey == nil ? self : (try? TreeSession(silentlyFor: path)) ?? self
     guard let likely = session.likelyPath(path) else { return failure }
     return Failure(failure.subject, "there is no such file; did you mean \(likely.string)?", .notFound)

@@ -93,7 +93,7 @@ final class StatusReport: Sendable {
     report["needsPassphrase"] = .bool(keychain?.engine.locking.needsPassphrase ?? false)
     report["asksToUnlock"] = .bool(keychain?.unlocking?.options.asks ?? false)
     report["locking"] = .string(ExactString(locking()))
-    report["approval"] = .string(ExactString(approval()))
+    report["approval"] = .string(ExactString(approvalWithRemedy))
     report["bus"] = .string(ExactString(sources.all.bus()))
     report["sealed"] = .string(ExactString(sealing))
     let noted = noted.withLock { $0 }
@@ -115,7 +115,16 @@ final class StatusReport: Sendable {
 
   /// For `approval`. `reason`: why no session is known in which a person could be asked for plain consent.
   static func withoutConsent(_ reason: String) -> String {
-    "by the passphrase only, because \(reason): an item that needs approval is denied if the vault has no passphrase"
+    "by the passphrase only, because \(reason)"
+  }
+
+  private var approvalWithRemedy: String {
+    let approval = approval()
+    guard !approval.isEmpty, let keychain, !keychain.engine.locking.hasPasscode(sealed: true) else {
+      return approval
+    }
+    return approval
+      + ": the keychain has none, so an item that needs approval is denied; `keyhole passphrase` sets a passphrase"
   }
 
   private var sealing: String { keychain?.engine.encryption?.keyDescription ?? "" }

@@ -3,7 +3,7 @@ import Model
 import Platform
 import SecretMemory
 import Store
-import Tree
+package import Tree
 
 /// The folder of an item that waits for its secret in a running mount. The mount alone knows the attributes that were set on it,
 /// among them flags and rules: so the secret has to be written there.
@@ -51,5 +51,30 @@ struct StagedMountItem {
       folder,
       "this folder waits for the item's secret, with attributes of its own; set the attribute there too: "
         + "`setfattr -n \(name) -v \(value.quotedForShell) \(folder.quotedForShell)`. Nothing was stored")
+  }
+
+  /// The error of a command that works on attributes of stored items.
+  fileprivate func failure(_ path: TreePath) -> Failure {
+    let name = folder.quotedForShell
+    return Failure(
+      path.string,
+      "its folder waits in the mount for the secret: `getfattr -d \(name)` prints the attributes that wait with it, "
+        + "`setfattr -n NAME -v VALUE \(name)` sets one, and "
+        + "`keyhole set \(path.string.quotedForShell)` stores the item",
+      .notFound)
+  }
+}
+
+extension TreeSession {
+  /// An item, a key or a folder that is stored.
+  ///
+  /// - Throws: `Failure`, which says of the folder of an item that waits for its secret in a mount where its attributes are.
+  package func storedNode(at path: TreePath) throws -> Node {
+    do { return try node(at: path) } catch let failure as Failure where failure.kind == .notFound {
+      guard path.isItem, let staged = StagedMountItem(ofValueAt: path.ofValue, in: self) else {
+        throw failure
+      }
+      throw staged.failure(path)
+    }
   }
 }

@@ -14,11 +14,7 @@ extension TreeSession {
     guard let stored = try attempt(item, { () throws(StoreError) in try tree.item(of: node) }) else {
       throw Failure(item.string, StoreError.notFound)
     }
-    guard stored.otpauth != nil else {
-      throw Failure(
-        item.string, "it has no `otpauth` URI to compute codes from; `keyhole otp --set` stores one",
-        .notFound)
-    }
+    guard stored.otpauth != nil else { throw Failure.noCode(item) }
     let file = item.appending(ItemSecrets.codeName)
     var code: OneTimeCode?
     try attempt(file) { () throws(StoreError) in

@@ -88,7 +88,7 @@ package enum ProgramPath {
   ///
   /// - Parameter name: as a person writes it.
   /// - Returns: the absolute path, with the symbolic links that lead to it resolved: rules know a program by its file.
-  /// - Throws: `Failure` where there is no such program, and for a script: no process has it as its executable.
+  /// - Throws: `Failure` where there is no such program.
   package static func resolve(_ name: String) throws -> ExactString {
     var candidates = [name]
     if !name.contains("/") {
@@ -98,13 +98,20 @@ package enum ProgramPath {
     guard let found = candidates.first(where: { Files.allows(.execute, $0) }),
       let path = try? Files.realPath(found)
     else { throw Failure(name, "there is no such program") }
-    guard !isScript(path) else {
-      throw Failure(
-        name,
-        "\(path) is a script, and rules know the program that opens a secret: the script's interpreter, or what the script starts. "
-          + "`keyhole log` shows which one it is; name that")
-    }
     return ExactString(path)
+  }
+
+  /// Notes on the scripts that rules name.
+  ///
+  /// - Parameter rules: the lines of `user.keyhole.programs`.
+  /// - Returns: a line for each script.
+  package static func notes(onScriptsIn rules: String) -> [String] {
+    (ProgramRules(ExactString(rules))?.rules ?? []).compactMap { rule in
+      guard case .program(let path, _) = rule.subject, isScript(path.string) else { return nil }
+      return
+        "\(path.string) is a script: the rule fits where its interpreter opens the secret, and not a program that the "
+        + "script starts; `keyhole log` shows which one does"
+    }
   }
 
   private static func isScript(_ path: String) -> Bool {

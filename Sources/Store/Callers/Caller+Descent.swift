@@ -19,14 +19,22 @@ extension Caller.Identity.Process {
   private static let mostGenerations = 100
 
   fileprivate func descends(from ancestor: Self) -> Bool {
+    self == ancestor || ancestors.contains(ancestor)
+  }
+
+  /// The processes above it, the nearest first.
+  var ancestors: [Self] {
+    var found: [Self] = []
     var process = self
-    for _ in 0..<Self.mostGenerations {
-      if process == ancestor { return true }
-      guard let parent = process.parent else { return false }
+    while found.count < Self.mostGenerations, let parent = process.parent {
+      found.append(parent)
       process = parent
     }
-    return false
+    return found
   }
+
+  /// Whether its session is led by `leader`, or was.
+  func isMember(of leader: Self) -> Bool { ProcessFiles(number).status?.session == leader.number }
 
   /// The parent with its start; nil: there is none here, or one of the two has ended meanwhile.
   private var parent: Self? {

@@ -80,7 +80,7 @@ extension UnlockController {
     for request in listing.new.compactMap({ describe($0, at: time) }) { options.onListed?(request) }
   }
 
-  /// A request was not approved in time: its session is not asked for a while, and the entry stays in the list as long.
+  /// A request was not approved in time: its tree is not asked for a while, and the entry stays in the list as long.
   private func expire(_ request: UnlockRequest) {
     let time = now()
     let number = state.withLock { state -> UInt32? in

@@ -7,22 +7,21 @@ import Synchronization
 ///
 /// There is one question at a time, and every request that comes while it is open waits for its answer. A request that is
 /// withdrawn leaves the question to the others; the question ends with the last one. After a refusal, a time-out or three
-/// wrong passphrases the session of the process (setsid(2)) is not asked for a minute. A process may begin sessions as it
-/// likes, so after the third refusal in a row no process is asked for a minute, after each further one for twice as long, up to
+/// wrong passphrases the tree of the process (`ProcessTree`) is not asked for a minute. A process may leave its tree, so after the third refusal in a row no process is asked for a minute, after each further one for twice as long, up to
 /// an hour; `didUnlock()` ends that.
 ///
 /// A request for which no dialog could be shown is listed, where the options say so: `keyhole approve` takes the passphrase for it.
-/// Where that does not come in time, its session is not asked for a minute, as after a refusal, and the request stays in the list as long;
+/// Where that does not come in time, its tree is not asked for a minute, as after a refusal, and the request stays in the list as long;
 /// such a time-out is none of the refusals in a row.
 public final class UnlockController: Sendable {
-  /// For how long a session is not asked after a refusal, in seconds.
+  /// For how long a tree of processes is not asked after a refusal, in seconds.
   static let quietSeconds: UInt64 = 60
-  /// For how long a session is not asked where no dialog could be shown, in seconds.
+  /// For how long a tree of processes is not asked where no dialog could be shown, in seconds.
   static let quietSecondsWithoutDialog: UInt64 = 5
   static let refusalsUntilQuiet = 3
   static let longestQuietSeconds: UInt64 = 3600
   static let mostWaiting = 1024
-  static let mostQuietSessions = 1024
+  static let mostQuietTrees = 1024
   /// How often a person may type the passphrase for one question.
   public static let attempts = 3
 
@@ -43,7 +42,7 @@ public final class UnlockController: Sendable {
     var listed: [ListedUnlock] = []
     /// A thread shows dialogs. It takes the next question when the dialog of an ended one has left its terminal.
     var isServing = false
-    /// Until when a session is not asked, and why.
+    /// Until when trees of processes are not asked, and why, by their topmost processes.
     var quiet: [Caller.Identity.Process: Quiet] = [:]
     var refusalsInARow = 0
     /// Until when no process is asked.
@@ -52,6 +51,7 @@ public final class UnlockController: Sendable {
   }
 
   struct Quiet {
+    var tree: ProcessTree
     var end: UInt64
     var reason: String
     /// False: no person was asked, as no dialog could be shown, and a further request is listed.
@@ -204,7 +204,8 @@ extension UnlockController.State {
     }
     if quietForAll > time { return .refused("it was refused \(refusalsInARow) times in a row") }
     quiet = quiet.filter { $0.value.end > time }
-    if let entry = quiet[request.subject.session] {
+    let entries = quiet.values.filter { request.subject.tree.isCovered(byRefusalOf: $0.tree) }
+    if let entry = entries.first(where: \.isRefusal) ?? entries.first {
       guard options.listsRequests, !entry.isRefusal else { return .refused(entry.reason) }
       return .listed(list([request], because: entry.reason, at: time, options, numbers))
     }
@@ -314,8 +315,9 @@ extension UnlockController {
     let time = now()
     state.withLock { state in
       // That of all processes holds then.
-      if state.quiet.count >= Self.mostQuietSessions { state.quiet = [:] }
-      state.quiet[subject.session] = Quiet(end: time + period, reason: reason, isRefusal: isRefusal)
+      if state.quiet.count >= Self.mostQuietTrees { state.quiet = [:] }
+      let tree = subject.tree
+      state.quiet[tree.root] = Quiet(tree: tree, end: time + period, reason: reason, isRefusal: isRefusal)
       guard isRefusal, isCounted else { return }
       state.refusalsInARow += 1
       let further = state.refusalsInARow - Self.refusalsUntilQuiet

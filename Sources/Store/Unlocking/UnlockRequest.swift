@@ -20,9 +20,13 @@ public final class UnlockRequest: Sendable {
     var path: String
     var caller: Caller.Identity
 
-    /// The processes that one refusal is valid for. Those whose session's leader is outside of this pid namespace, as in a
-    /// container, count as one session.
-    var session: Caller.Identity.Process { caller.session ?? Caller.Identity.Process(number: 0, start: 0) }
+    /// The processes that one refusal is valid for, as they were when the process asked.
+    let tree: ProcessTree
+
+    init(path: String, caller: Caller.Identity) {
+      (self.path, self.caller) = (path, caller)
+      tree = ProcessTree(of: caller)
+    }
   }
 
   let subject: Subject

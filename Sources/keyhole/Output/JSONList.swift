@@ -7,10 +7,28 @@ struct JSONList {
 
   /// Fields in their order; the values are JSON texts.
   mutating func add(_ fields: [(name: String, value: String)]) {
-    let object = fields.map { "\($0.name.quotedAsJSON): \($0.value)" }.joined(separator: ", ")
-    StandardOutput.write((isEmpty ? "[\n" : ",\n") + "  {\(object)}")
+    StandardOutput.write((isEmpty ? "[\n" : ",\n") + "  " + Self.object(fields))
     isEmpty = false
   }
 
+  /// One object, in one line.
+  static func object(_ fields: [(name: String, value: String)]) -> String {
+    "{" + fields.map { "\($0.name.quotedAsJSON): \($0.value)" }.joined(separator: ", ") + "}"
+  }
+
+  /// Prints all of a list, or `[]`.
+  static func print<Element>(
+    _ elements: [Element], _ fields: (Element) -> [(name: String, value: String)]
+  ) {
+    var list = JSONList()
+    for element in elements { list.add(fields(element)) }
+    list.end()
+  }
+
   func end() { StandardOutput.write(isEmpty ? "[]\n" : "\n]\n") }
+}
+
+extension [String] {
+  /// A JSON array in one line.
+  var json: String { "[" + map(\.quotedAsJSON).joined(separator: ", ") + "]" }
 }

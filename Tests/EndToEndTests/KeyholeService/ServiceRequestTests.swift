@@ -117,7 +117,7 @@ struct ServiceRequestTests: ServiceTesting {
       try world.check(
         "cp /usr/bin/secret-tool $OUT/other; setsid -w $OUT/other lookup service s account a; echo $?",
         prints: "1\n")
-      try world.check("keyhole requests --json | jq -r .program", prints: "\(world.outside)/other\n")
+      try world.check("keyhole requests --json | jq -r '.[].program'", prints: "\(world.outside)/other\n")
     }
   }
 }

@@ -97,9 +97,9 @@ import Testing
   @Test func guardedItemIsLockedUntilTheUserAgrees() async throws {
     try await withService { world, _ in
       try world.check(Self.store)
-      try world.check("keyhole attr keychain/generic/S/u keyhole.programs 'ask *'")
       // Without a passphrase nothing could be typed for `keyhole approve`, and the request would be refused at once.
       try world.check(Self.passphrase, within: LockTests.patience)
+      try world.check("keyhole attr keychain/generic/S/u keyhole.programs 'ask *'")
       #expect(try world.sh("setsid -w secret-tool lookup service S username u").status == 1)
       try world.check("keyhole requests | cut -f 2,3", prints: "read\tkeychain/generic/S/u\n")
       try world.check("printf x | keyhole set keychain/generic/T/v")

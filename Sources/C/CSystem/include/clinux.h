@@ -132,8 +132,12 @@ int linux_open_path_as(unsigned user, unsigned group, const char *path);
 
 /// Turns the echo of a terminal off, and drops input that was not read. SIGHUP, SIGINT, SIGQUIT and SIGTERM turn it on
 /// before they end the process, unless they are ignored. So does SIGTSTP before it stops the process, and SIGCONT turns the
-/// echo off again. Only one terminal at a time. -1 and errno on failure.
+/// echo off again, and shows the prompt again. Only one terminal at a time. -1 and errno on failure.
 int linux_hide_typing(int terminal);
+
+/// The prompt that SIGCONT writes to a file again while the echo is off, at most 511 bytes; 0 bytes: none. linux_show_typing() forgets
+/// it.
+void linux_keep_prompt(int file, const char *text, size_t count);
 
 /// Gives the terminal its modes from before, and signals their effect.
 void linux_show_typing(void);

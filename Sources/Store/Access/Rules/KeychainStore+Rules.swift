@@ -88,6 +88,13 @@ extension KeychainStore {
     }
   }
 
+  /// Whether a folder, or the keychain, has rules for programs.
+  public nonisolated var hasFolderRules: Bool {
+    get throws(StoreError) {
+      try folderRules().item?.attributes.keys.contains { RuleScope(attribute: $0) != nil } ?? false
+    }
+  }
+
   /// Changes the item that keeps the rules of folders, and makes it where it is missing.
   nonisolated func keepRules(_ body: @Sendable (inout Item) -> Void) throws(StoreError) {
     let present = try folderRules().item

@@ -47,11 +47,14 @@ struct AdoptCommand: ParsableCommand {
   @Flag(help: "Without a file: a JSON array of objects: path and secrets, their number.")
   var json = false
 
+  @OptionGroup var quiet: QuietOption
+
   func validate() throws {
     if json, !files.isEmpty { throw ValidationError("--json is for the list, and goes without files") }
   }
 
   func run() throws {
+    quiet.apply()
     allowUnlockedMemoryWithoutSwap()
     guard !undo || !files.isEmpty, !undo || !erase && dialect == nil else {
       throw UsageError(message: "--undo takes files, and no other option but --yes")

@@ -12,13 +12,13 @@ struct ClusterRequestsCommand: ParsableCommand {
 
   @OptionGroup var address: ClusterAddressOptions
 
-  @Flag(help: "Print one JSON object in each line.")
+  @Flag(help: "A JSON array of objects: id.")
   var json = false
 
   func run() throws {
-    for id in try address.device().requests() {
-      StandardOutput.print(json ? "{\"id\":\(id.quotedAsJSON)}" : id)
-    }
+    let requests = try address.device().requests()
+    guard json else { return requests.forEach { StandardOutput.print($0) } }
+    JSONList.print(requests) { [("id", $0.quotedAsJSON)] }
   }
 }
 
@@ -52,16 +52,16 @@ struct ClusterMembersCommand: ParsableCommand {
 
   @OptionGroup var address: ClusterAddressOptions
 
-  @Flag(help: "Print one JSON object in each line.")
+  @Flag(help: "A JSON array of objects: id, and kind, which is device, this device or recovery code.")
   var json = false
 
   func run() throws {
-    for member in try address.device().members() {
+    let members = try address.device().members().map { member in
       let kind = member.isRecoveryCode ? "recovery code" : member.isThisDevice ? "this device" : "device"
-      StandardOutput.print(
-        json
-          ? "{\"id\":\(member.id.quotedAsJSON),\"kind\":\(kind.quotedAsJSON)}" : "\(member.id)  \(kind)")
+      return (id: member.id, kind: kind)
     }
+    guard json else { return members.forEach { StandardOutput.print("\($0.id)  \($0.kind)") } }
+    JSONList.print(members) { [("id", $0.id.quotedAsJSON), ("kind", $0.kind.quotedAsJSON)] }
   }
 }
 

@@ -49,6 +49,8 @@ extension CompletionsCommand {
     // The names that the command prints.
     let printed = "    command $tokens[1] $argv $tokens"
     return lines.joined(separator: "\n")
+      // `complete -C` in a script has no cursor that `commandline -C` could give.
+      .replacing("(__keyhole_tokens -tC)", with: "(commandline -ct | string length)")
       .replacing(printed, with: printed + #" | string replace -r '$' '\t'"#, maxReplacements: 1)
   }
 

@@ -23,7 +23,7 @@ struct HistoryCommand: ParsableCommand {
   @Flag(help: "With --purge: those of all items and settings, and all removed items.")
   var all = false
 
-  @Flag(help: "JSON, one object a line.")
+  @Flag(help: "A JSON array of objects: number, replaced, changes and size; of a folder: path.")
   var json = false
 
   @OptionGroup var quiet: QuietOption
@@ -55,15 +55,13 @@ struct HistoryCommand: ParsableCommand {
       if path.components.isEmpty, !session.keepsItems {
         StandardError.note("this keychain keeps no earlier versions; the vault and a store in a cluster do")
       }
-      return paths.forEach {
-        StandardOutput.print(json ? "{\"path\":\($0.quotedAsJSON)}" : $0.forStandardOutput)
-      }
+      guard json else { return paths.forEach { StandardOutput.print($0.forStandardOutput) } }
+      return JSONList.print(paths) { [("path", $0.quotedAsJSON)] }
     }
     let versions = try session.versions(at: path)
     if versions.isEmpty { try session.requireKnown(path) }
-    for version in versions {
-      StandardOutput.print(json ? version.json : version.columns)
-    }
+    guard json else { return versions.forEach { StandardOutput.print($0.columns) } }
+    JSONList.print(versions, \.fields)
   }
 
   private func report(_ count: Int) {
@@ -77,7 +75,7 @@ struct UndoCommand: ParsableCommand {
     discussion: """
       The value and the attributes are those of the newest version, or of the one with NUMBER; the item stays at \
       least as well protected as it is, and as it was. What it is now becomes a version: a second undo takes the \
-      first one back.
+      first one back. A folder has no versions of its own: `keyhole history FOLDER` lists what is kept below it.
       """)
 
   @Argument(help: "An item, such as keychain/generic/my.service/peter, or a key.", completion: .treePath)
@@ -99,9 +97,11 @@ extension VersionEntry {
     "\(number)\t\(replaced.iso8601)\t\(changes.words.joined(separator: ","))"
   }
 
-  fileprivate var json: String {
-    let words = changes.words.map(\.quotedAsJSON).joined(separator: ",")
-    return "{\"number\":\(number),\"replaced\":\(replaced.iso8601.quotedAsJSON),\"changes\":[\(words)],"
-      + "\"size\":\(size)}"
+  /// Of a JSON object.
+  fileprivate var fields: [(name: String, value: String)] {
+    [
+      ("number", "\(number)"), ("replaced", replaced.iso8601.quotedAsJSON), ("changes", changes.words.json),
+      ("size", "\(size)"),
+    ]
   }
 }

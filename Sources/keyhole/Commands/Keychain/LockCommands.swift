@@ -37,6 +37,8 @@ struct UnlockCommand: ParsableCommand {
       or read, and a note on a terminal says so.
       """)
 
+  @OptionGroup var quiet: QuietOption
+
   @OptionGroup var source: PassphraseSourceOptions
 
   @Option(
@@ -56,6 +58,7 @@ struct UnlockCommand: ParsableCommand {
   }
 
   func run() throws {
+    quiet.apply()
     if pam { return try LoginUnlock.begin() }
     if let wait { return try LoginUnlock.run(source.read("Passphrase: "), within: wait) }
     let places = try StoragePaths.current()

@@ -21,7 +21,7 @@ struct LogCommand: ParsableCommand {
   @Flag(help: "Keep running, and print accesses as they happen.")
   var follow = false
 
-  @Flag(help: "JSON, one object a line.")
+  @Flag(help: "JSON, one object a line, as accesses happen.")
   var json = false
 
   @Flag(help: "Stop recording accesses. This command itself is recorded.")

@@ -15,16 +15,15 @@ struct RequestsCommand: ParsableCommand {
       each: the number, what it wants to do, the path, the program with its process, and the seconds that are left.
       """)
 
-  @Flag(help: "JSON, one object a line.")
+  @Flag(
+    help: "A JSON array of objects: number, operation, paths, program, pid, parents, reason and secondsLeft.")
   var json = false
 
   func run() throws {
     let places = try StoragePaths.current()
-    for mount in try MountRegistration.serving(places) {
-      for request in try mount.waitingRequests(places) {
-        if json { StandardOutput.print(request.json) } else { request.printLine() }
-      }
-    }
+    let requests = try MountRegistration.serving(places).flatMap { try $0.waitingRequests(places) }
+    guard json else { return requests.forEach { $0.printLine() } }
+    JSONList.print(requests, \.fields)
   }
 }
 
@@ -118,14 +117,14 @@ extension WaitingRequest {
       "\(secondsLeft) s")
   }
 
-  fileprivate var json: String {
-    let fields = [
+  /// Of a JSON object.
+  fileprivate var fields: [(name: String, value: String)] {
+    [
       ("number", "\(number)"), ("operation", purpose.word.quotedAsJSON),
-      ("paths", "[\(paths.map(\.quotedAsJSON).joined(separator: ","))]"),
+      ("paths", paths.json),
       ("program", program.quotedAsJSON), ("pid", "\(process)"),
-      ("parents", "[\(parents.map(\.quotedAsJSON).joined(separator: ","))]"),
+      ("parents", parents.json),
       ("reason", reason.quotedAsJSON), ("secondsLeft", "\(secondsLeft)"),
     ]
-    return "{" + fields.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}"
   }
 }

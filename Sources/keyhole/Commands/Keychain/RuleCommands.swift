@@ -41,6 +41,7 @@ struct AllowCommand: ParsableCommand {
       return try ConfigurationSession(for: .plainPrograms).add(executable.string, to: .plainPrograms)
     }
     let opened = try OpenedPath(path, .folders)
+    RuleChange.warn(of: "allow \(executable.string)", in: opened.session)
     try opened.session.addRule(.allow, for: executable, at: opened.path)
     if RuleWarning.allowsKeyhole("allow \(executable.string)") {
       StandardError.write("keyhole: \(RuleWarning.text)\n")
@@ -57,7 +58,7 @@ struct RulesCommand: ParsableCommand {
       what holds for programs that no rule names.
       """)
 
-  @Flag(help: "JSON, one object a line.")
+  @Flag(help: "A JSON array of objects: place, empty for the last line, and rule.")
   var json = false
 
   @Argument(help: "A path below keychain, or a short name.", completion: .treePath)
@@ -66,12 +67,10 @@ struct RulesCommand: ParsableCommand {
   func run() throws {
     let opened = try OpenedPath(path, .folders)
     let rules = try opened.session.effectiveRules(at: opened.path)
-    for (place, rule) in rules.lines { print(place, rule) }
-    print("", rules.remainder)
-  }
-
-  private func print(_ place: String, _ rule: String) {
-    guard json else { return StandardOutput.print(columns: place.isEmpty ? "otherwise" : place, rule) }
-    StandardOutput.print("{\"place\":\(place.quotedAsJSON),\"rule\":\(rule.quotedAsJSON)}")
+    let lines = rules.lines + [("", rules.remainder)]
+    guard !json else {
+      return JSONList.print(lines) { [("place", $0.place.quotedAsJSON), ("rule", $0.rule.quotedAsJSON)] }
+    }
+    for (place, rule) in lines { StandardOutput.print(columns: place.isEmpty ? "otherwise" : place, rule) }
   }
 }

@@ -34,7 +34,7 @@ struct ConfigCommand: ParsableCommand {
   @Flag(help: "Remove the key from the suite and from the vault: the default holds again.")
   var unset = false
 
-  @Flag(help: "JSON, one object a line.")
+  @Flag(help: "A JSON array of objects: key, value, origin and default; of one key the object.")
   var json = false
 
   @OptionGroup var quiet: QuietOption
@@ -73,13 +73,10 @@ struct ConfigCommand: ParsableCommand {
   private func list() throws {
     let found = try ConfigurationSession.fetch()
     let keys = ConfigurationKey.allCases.filter { key == nil || $0.rawValue == key }
-    for key in keys {
+    if json { printJSON(keys, found) }
+    for key in keys where !json {
       let entry = found.configuration[key]
-      if json {
-        StandardOutput.print(
-          "{\"key\":\(key.rawValue.quotedAsJSON),\"value\":\(entry.value.json),"
-            + "\"origin\":\(entry.origin.rawValue.quotedAsJSON),\"default\":\(key.fallback.json)}")
-      } else if self.key != nil {
+      if self.key != nil {
         for word in ConfigurationKey.words(of: entry.value) where !word.isEmpty {
           StandardOutput.print(word.forStandardOutput)
         }
@@ -94,6 +91,18 @@ struct ConfigCommand: ParsableCommand {
         "\(SuiteConfiguration.suite.string).plist: `\(entry.key.string.prefix(64))` is not followed: "
           + entry.reason)
     }
+  }
+
+  private func printJSON(_ keys: [ConfigurationKey], _ found: ConfigurationSession.Found) {
+    let fields = { (key: ConfigurationKey) -> [(name: String, value: String)] in
+      let entry = found.configuration[key]
+      return [
+        ("key", key.rawValue.quotedAsJSON), ("value", entry.value.json),
+        ("origin", entry.origin.rawValue.quotedAsJSON), ("default", key.fallback.json),
+      ]
+    }
+    guard key != nil, let only = keys.first else { return JSONList.print(keys, fields) }
+    StandardOutput.print(JSONList.object(fields(only)))
   }
 
   private func change(_ key: ConfigurationKey) throws {

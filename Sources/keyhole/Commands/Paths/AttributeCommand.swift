@@ -43,9 +43,10 @@ struct AttributeCommand: ParsableCommand {
     quiet.apply()
     let opened = try OpenedPath(path, .items)
     let (path, session) = (opened.path, opened.session)
-    let node = try session.node(at: path)
+    let node = try session.storedNode(at: path)
     guard let name else { return try list(node, path, session) }
     let full = name.hasPrefix("user.") ? name : "user." + name
+    if full == Self.programs, let value { RuleChange.warn(of: value, in: session) }
     try session.attempt(path) { () throws(StoreError) in
       if remove {
         let permit = try session.tree.permission(toSet: full, to: nil, of: node, by: .current)?.fetch()
@@ -56,6 +57,8 @@ struct AttributeCommand: ParsableCommand {
       StandardOutput.write((bytes + [0x0A]).span)
     }
   }
+
+  private static let programs = "user.keyhole.programs"
 
   private func list(_ node: Node, _ path: TreePath, _ session: TreeSession) throws {
     let attributes = try session.attempt(path) { () throws(StoreError) in
@@ -101,7 +104,7 @@ struct AttributeCommand: ParsableCommand {
     let (tree, value) = (session.tree, Array(value.utf8))
     let permit = try tree.permission(toSet: name, to: value, of: node, by: .current)?.fetch()
     try tree.setAttribute(name, to: value, of: node, if: .always, by: .current, permit)
-    if name == "user.keyhole.programs", RuleWarning.allowsKeyhole(String(decoding: value, as: UTF8.self)) {
+    if name == Self.programs, RuleWarning.allowsKeyhole(String(decoding: value, as: UTF8.self)) {
       StandardError.write("keyhole: \(RuleWarning.text)\n")
     }
   }

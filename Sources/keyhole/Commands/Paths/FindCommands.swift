@@ -20,6 +20,7 @@ struct FindCommand: ParsableCommand {
   var path: String?
 
   func run() throws {
+    output.quiet.apply()
     let opened = try OpenedPath(path ?? "", .folders)
     FoundPaths.readNames(for: opened)
     try output.print { body in
@@ -46,6 +47,7 @@ struct SearchCommand: ParsableCommand {
   var text: [String]
 
   func run() throws {
+    output.quiet.apply()
     let opened = try OpenedPath(below ?? "", .folders)
     FoundPaths.readNames(for: opened)
     try output.print { body in
@@ -58,6 +60,8 @@ struct SearchCommand: ParsableCommand {
 struct FoundPaths: ParsableArguments {
   @Flag(help: "A JSON array of objects: path.")
   var json = false
+
+  @OptionGroup var quiet: QuietOption
 
   /// Reads the keychain's names before paths are printed: beside these a progress bar could not be shown.
   ///

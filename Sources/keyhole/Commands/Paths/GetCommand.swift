@@ -14,11 +14,16 @@ struct GetCommand: ParsableCommand {
       item.
       """)
 
+  @OptionGroup var quiet: QuietOption
+
   @Argument(
     help: "A key or an item: a path of the tree or of a mount, or SERVICE/ACCOUNT.", completion: .treePath)
   var path: String
 
-  func run() throws { try Self.print(path) }
+  func run() throws {
+    quiet.apply()
+    try Self.print(path)
+  }
 
   /// Does not always return.
   static func print(_ path: String) throws {

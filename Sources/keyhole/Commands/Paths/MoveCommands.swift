@@ -11,9 +11,14 @@ struct MoveCommand: ParsableCommand {
       out of a folder whose rules would no longer hold.
       """)
 
+  @OptionGroup var quiet: QuietOption
+
   @OptionGroup var paths: MovedPaths
 
-  func run() throws { try paths.opened(followingInViews: true).move() }
+  func run() throws {
+    quiet.apply()
+    try paths.opened(followingInViews: true).move()
+  }
 }
 
 struct CopyCommand: ParsableCommand {

@@ -19,6 +19,8 @@ struct SetCommand: ParsableCommand {
       A value may begin with a dash; one that begins with two stands behind `--`.
       """)
 
+  @OptionGroup var quiet: QuietOption
+
   @Argument(
     help: "A key or an item, such as keychain/generic/my.service/peter.", completion: .treePath)
   var path: String
@@ -46,6 +48,7 @@ struct SetCommand: ParsableCommand {
   }
 
   func run() throws {
+    quiet.apply()
     if access == nil, !sealed, let setting = try MountedSetting(path), setting.isWritable {
       let content = try value.map { Array($0.utf8) } ?? settingContent(TreePath(path))
       if !setting.write(content) { try store(content) }
