@@ -138,8 +138,9 @@ package struct RunningMount {
     guard case .dictionary(let cluster)? = fields["cluster"],
       case .integer(let parts)? = cluster["journalled"], parts > 0
     else { return nil }
-    return
-      "\(parts) \(parts == 1 ? "part" : "parts") of a change that was too large for one transaction; it holds, and the next change goes on with it"
+    let count = parts == 1 ? "1 part" : "\(parts) parts"
+    return "\(count) of a change that is too large for one transaction; "
+      + "it holds, and the next one goes on with it"
   }
 
   /// The line about the copy of the store's secrets on this device; nil: none is kept.
