@@ -135,6 +135,74 @@ cluster_table() {
   }' "$scratch/growth"
 }
 
+# --- A machine without a store: what the parts for clusters cost it
+
+# The bytes of the executable's code and data by modules: the sum of the sizes of their symbols.
+bytes_of_modules() {
+  nm --print-size --defined-only "$keyhole" | awk -v pattern="$1" 'function value(hex,   i, n) {
+      for (i = 1; i <= length(hex); i++) n = n * 16 + index("0123456789abcdef", substr(hex, i, 1)) - 1
+      return n
+    }
+    NF == 4 && $4 ~ pattern && !($1 in seen) { seen[$1]; sum += value($2) } END { printf "%d\n", sum }'
+}
+
+# The median of so many starts of a command, in microseconds; the second command runs after each.
+median_of_starts() {
+  local before round
+  for ((round = 0; round < rounds; round++)); do
+    before=${EPOCHREALTIME/./}
+    "${@:2}" >>"$scratch/cluster.log" 2>&1
+    echo $((${EPOCHREALTIME/./} - before))
+    $1
+  done | sort -n | awk '{ at[NR] = $1 } END { print at[int((NR + 1) / 2)] }'
+}
+
+# A row: name, number, its unit, target.
+target_row() {
+  awk -v name="$1" -v number="$2" -v unit="$3" -v target="$4" 'BEGIN {
+    printf "| %s | %.1f %s | ", name, number, unit
+    if (target == "") print "| |"; else printf "≤ %s %s | %s |\n", target, unit, number <= target ? "yes" : "NO"
+  }'
+}
+
+megabytes() { awk -v bytes="$1" 'BEGIN { print bytes / 1e6 }'; }
+
+milliseconds() { awk -v us="$1" 'BEGIN { print us / 1e3 }'; }
+
+unmount_files() { "$scratch/files/keyhole" unmount "$scratch/files/mount"; }
+
+# The shared libraries that the process of a mount has loaded, one a line. It lets no other process of its user look.
+libraries_of() { as_root cat "/proc/$("$1" status --json | jq .pid)/maps" | awk '$6 ~ /\.so/ { print $6 }' | sort -u; }
+
+measure_single_machine() {
+  local kept=$scratch/single without with loaded
+  "$scratch/files/keyhole" mount -o keychain=vault "$scratch/files/mount"
+  without=$(libraries_of "$scratch/files/keyhole")
+  with=$(libraries_of "$scratch/one/keyhole")
+  unmount_files
+  cp -- "$keyhole" "$kept"
+  strip "$kept"
+  loaded=$(grep -c /libcurl <<<"$without") || true
+  {
+    echo '| a machine without a store | measured | target | met |'
+    echo '|---|---:|---:|---|'
+    target_row 'the executable, stripped' "$(megabytes "$(stat -c %s "$kept")")" MB ''
+    target_row 'of it, the modules for clusters' \
+      "$(megabytes "$(bytes_of_modules '^[$]s(7Cluster|14ClusterRecords|13ClusterAccess|10EtcdClient)')")" MB 4
+    target_row 'of it, the hybrid encryption that they use' "$(megabytes "$(bytes_of_modules 'HPKE|XWing|MLKEM|mlkem')")" MB ''
+    target_row "\`keyhole --version\`" "$(milliseconds "$(median_of_starts true "$scratch/files/keyhole" --version)")" ms 15
+    target_row "\`keyhole mount\`, settings alone" \
+      "$(milliseconds "$(median_of_starts unmount_files "$scratch/files/keyhole" mount -o keychain=none "$scratch/files/mount")")" ms ''
+    target_row "\`keyhole mount\`, settings and a vault" \
+      "$(milliseconds "$(median_of_starts unmount_files "$scratch/files/keyhole" mount -o keychain=vault "$scratch/files/mount")")" ms ''
+    printf '| shared libraries of the mount'"'"'s process | %d | | |\n' "$(wc -l <<<"$without")"
+    printf '| libcurl among them | %s | no | %s |\n' "$( ((loaded)) && echo yes || echo no)" "$( ((loaded)) && echo NO || echo yes)"
+    printf '| further ones of a mount of a store, with libcurl | %d | | |\n' "$(comm -13 <(echo "$without") <(echo "$with") | wc -l)"
+  } >"$scratch/tables/single"
+  cat -- "$scratch/tables/single" >&2
+  if grep -q '| NO |' "$scratch/tables/single" && ((${#check[@]})); then status=1; fi
+}
+
 measure_cluster() {
   start_servers
   mount_twice benchmark
@@ -144,8 +212,10 @@ measure_cluster() {
   show cluster "$measure" cluster --ours "$scratch/one/mount" --theirs "$scratch/two/mount" \
     --local "$scratch/files/mount" --endpoint "${endpoints%%,*}" --rounds "$rounds" "${check[@]}" || status=$?
   measure_etcdctl >&2
+  unmount_files
+  measure_single_machine
   local home
-  for home in files one two; do "$scratch/$home/keyhole" unmount "$scratch/$home/mount"; done
+  for home in one two; do "$scratch/$home/keyhole" unmount "$scratch/$home/mount"; done
   measure_cluster_growth
   measure_watchers
   stop_servers
@@ -156,6 +226,9 @@ write_cluster_page() {
   ((rounds > 10)) || note='**A quick run: its numbers say next to nothing.**'
   medians_table 'a process' >"$scratch/tables/cluster-processes"
   for table in cluster watchers; do cluster_table "$table" >"$scratch/tables/growth-$table"; done
+  mkdir -p -- "$scratch/plots" "$project/Documentation/benchmarks"
+  growth_columns watchers >"$scratch/plots/growth-watchers.tsv"
+  gnuplot -e "data='$scratch/plots'; out='$project/Documentation/benchmarks'; growth='watchers'" "$project/Benchmarks/plots.gnuplot"
   cat >"$scratch/CLUSTER.md" <<PAGE
 # Benchmarks of a store in a cluster
 
@@ -194,7 +267,16 @@ $(cat "$scratch/tables/growth-cluster")
 So many clients, each with a connection to the same server, watch one prefix in which a key is put; 2,500 of them are in a process. The processor
 time of the servers is that of all three.
 
+![watchers](benchmarks/growth-watchers.svg)
+
 $(cat "$scratch/tables/growth-watchers")
+
+## A machine without a store
+
+The same executable serves it. The modules for clusters are counted by the symbols of the executable before it is stripped; times are those of a
+whole process, the medians of $rounds.
+
+$(cat "$scratch/tables/single")
 PAGE
   mv -- "$scratch/CLUSTER.md" "$cluster_page"
 }

@@ -174,7 +174,7 @@ draw() {
   medians open+read+close >"$data/files.tsv"
   medians 'a process' >"$data/programs.tsv"
   for store in keys items; do growth_columns "$store" >"$data/growth-$store.tsv"; done
-  gnuplot -e "data='$data'; out='$page/benchmarks'" "$project/Benchmarks/plots.gnuplot"
+  gnuplot -e "data='$data'; out='$page/benchmarks'; growth='keys items'" "$project/Benchmarks/plots.gnuplot"
 }
 
 machine() {

@@ -49,6 +49,9 @@ package struct ClusterReport: Sendable {
   package let offline: OfflineState?
   /// The reason for the condition, as a clause; empty: the condition says it.
   package let reason: String
+  /// How many parts of changes that are too large for one transaction are in a journal: they hold, and the next change brings them into
+  /// the entries of what they change.
+  package let journalled: Int
 
   init(_ opened: OpenedCluster, _ failure: StoreError?, _ comparison: SightsComparison) {
     (address, device) = (opened.address.text, opened.store.device.text)
@@ -61,6 +64,7 @@ package struct ClusterReport: Sendable {
     silence = followed ?? (refusal == nil ? nil : heard ?? offline?.time ?? .now)
     lastSights = comparison.lastSights.map { ($0.key.text, $0.value) }.sorted { $0.member < $1.member }
     compared = comparison.time
+    journalled = opened.suites.journalled + opened.keychain.journalled
     let problems = opened.suites.problems() + opened.keychain.problems()
     (condition, reason) = Self.judge(opened, failure, comparison, refusal, silence, problems)
   }
@@ -104,7 +108,7 @@ extension ClusterReport {
     var fields: [ExactString: SettingValue] = [
       "state": .string(ExactString(condition.rawValue)), "store": .string(ExactString(address)),
       "device": .string(ExactString(device)), "reason": .string(ExactString(reason)),
-      "encrypted": .bool(isEncrypted),
+      "encrypted": .bool(isEncrypted), "journalled": .integer(Int128(journalled)),
       "members": .array(
         lastSights.map { sight in
           .dictionary([

@@ -30,22 +30,22 @@ final class RealStore: Sendable {
       EtcdCluster.Configuration(endpoints: nodes.endpoints.compactMap { EtcdEndpoint($0, isSecure: false) }))
   }
 
-  func session(_ client: EtcdCluster, seen: SeenState = SeenState()) throws -> ClusterSession {
+  func session(_ client: any KeyValueCluster, seen: SeenState = SeenState()) throws -> ClusterSession {
     let keys = ClusterKeyring(store: id)
     try keys.add(master, epoch: 1)
     try keys.setRing(KeyRing(index: index, oldest: 1))
-    return ClusterSession(client, paths, keys, seen: seen)
+    return ClusterSession(client, paths, keys, device: .random(), seen: seen)
   }
 
   func suites(
-    _ client: EtcdCluster? = nil, seen: SeenState = SeenState(),
+    _ client: (any KeyValueCluster)? = nil, seen: SeenState = SeenState(),
     changed: @escaping @Sendable (ExactString) -> Void = { _ in }
   ) throws -> ClusterSuites {
     ClusterSuites(
       try session(client ?? self.client(), seen: seen), propertyLists: PropertyLists(), changed: changed)
   }
 
-  func keychain(_ client: EtcdCluster? = nil) throws -> ClusterKeychain {
+  func keychain(_ client: (any KeyValueCluster)? = nil) throws -> ClusterKeychain {
     ClusterKeychain(try session(client ?? self.client()))
   }
 }

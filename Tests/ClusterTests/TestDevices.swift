@@ -29,16 +29,40 @@ final class TestDevices: Sendable {
       client(), store: "team", files: files(name), passphrase: try passphrase(name), cost: .least)
   }
 
+  /// Has a device ask to belong to the store. Returns the code that it shows.
+  func request(_ name: String) throws -> String {
+    try ClusterStore.requestJoining(
+      client(), store: "team", files: files(name), passphrase: try passphrase(name), cost: .least)
+  }
+
+  /// The store as a device has it, not unlocked.
+  func locked(_ name: String) throws -> ClusterStore {
+    try ClusterStore(client(), store: "team", files: files(name))
+  }
+
+  /// The same, unlocked.
+  func unlocked(_ name: String) throws -> ClusterStore {
+    let store = try locked(name)
+    let passphrase = try passphrase(name)
+    try store.unlock(passphrase)
+    return store
+  }
+
+  /// A device that belongs to the store from now on, unlocked.
+  func joined(_ name: String, _ first: ClusterStore) throws -> ClusterStore {
+    try join(name, first)
+    return try unlocked(name)
+  }
+
   /// A device that belongs to the store from now on.
   func join(_ name: String, _ first: ClusterStore) throws {
-    let code = try ClusterStore.requestJoining(
-      client(), store: "team", files: files(name), passphrase: try passphrase(name), cost: .least)
+    let code = try request(name)
     let joining = try #require(try first.requests().first)
     let answer = try first.code(of: joining)
     let one = try passphrase("first")
     let two = try passphrase(name)
     try first.approve(joining.device.id, code: code, one)
-    try ClusterStore(client(), store: "team", files: files(name)).confirm(code: answer, two)
+    try locked(name).confirm(code: answer, two)
   }
 
   /// A process of a device, unlocked. `days`: it keeps a copy of the keychain.

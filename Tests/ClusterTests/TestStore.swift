@@ -31,7 +31,7 @@ final class TestStore: Sendable {
   }
 
   func session(_ client: MemoryCluster.Client, seen: SeenState = SeenState()) throws -> ClusterSession {
-    ClusterSession(client, paths, try keys(), seen: seen)
+    ClusterSession(client, paths, try keys(), device: .random(), seen: seen)
   }
 
   /// Suites of a client of its own.

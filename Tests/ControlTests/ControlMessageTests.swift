@@ -28,6 +28,7 @@ import Testing
     (state.lock, state.needsPassphrase, state.readOnlyReason) = (.locked, false, "a reason")
     state.takesBatches = true
     state.retention = HistoryRetention(versions: 3, days: 4)
+    state.host = "00000000-0000-0001-0000-000000000002"
     return state
   }()
 

@@ -409,43 +409,12 @@ import Testing
     }
   }
 
-  /// The time of day, as everything in the world of a test has it, goes back by a day once a file is there.
-  private static let shim = """
-    #define _GNU_SOURCE
-    #include <dlfcn.h>
-    #include <stdlib.h>
-    #include <sys/time.h>
-    #include <time.h>
-    #include <unistd.h>
-    static long past(void) { return access(getenv("BACK"), F_OK) == 0 ? 86400 : 0; }
-    int clock_gettime(clockid_t clock, struct timespec *time) {
-      int (*real)(clockid_t, struct timespec *) = dlsym(RTLD_NEXT, "clock_gettime");
-      int result = real(clock, time);
-      if (clock == CLOCK_REALTIME) time->tv_sec -= past();
-      return result;
-    }
-    int gettimeofday(struct timeval *restrict now, void *restrict zone) {
-      struct timespec time;
-      clock_gettime(CLOCK_REALTIME, &time);
-      now->tv_sec = time.tv_sec;
-      now->tv_usec = time.tv_nsec / 1000;
-      return 0;
-    }
-    time_t time(time_t *result) {
-      struct timespec time;
-      clock_gettime(CLOCK_REALTIME, &time);
-      if (result) *result = time.tv_sec;
-      return time.tv_sec;
-    }
-    """
-
-  @Test(.enabled(if: System.exists("/usr/bin/gcc"), "needs gcc"))
-  func clockThatIsSetBackExtendsNoPermission() async throws {
+  @Test(FakeClock.isThere) func clockThatIsSetBackExtendsNoPermission() async throws {
     try await withWorld { outer in
-      try outer.check("gcc -shared -fPIC -x c - -o \(outer.root)/shim.so", sending: Array(Self.shim.utf8))
-      let variables = ["LD_PRELOAD=\(outer.root)/shim.so", "BACK=\(outer.root)/back"]
+      let clock = try FakeClock(outer)
       let decide = try Self.program(outer, "exit 0")
-      try await withKeyhole("auth-command=\(decide)", "auth-reuse=1", environment: variables) { keyhole in
+      try await withKeyhole("auth-command=\(decide)", "auth-reuse=1", environment: clock.variables) {
+        keyhole in
         let asked = { try System.text(outer.root + "/asked").split(separator: "\n").count }
         try keyhole.check(
           "mkdir -p \(Self.item); setfattr -n user.keyhole.access -v userPresence \(Self.item); echo secret > \(Self.value)"
@@ -453,7 +422,7 @@ import Testing
         let before = try keyhole.sh("date +%s").text
         try keyhole.check("cat \(Self.value)", prints: "secret")
         #expect(try asked() == 1)
-        try outer.check("touch \(outer.root)/back")
+        try clock.set(-86_400)
         let after = try keyhole.sh("date +%s").text
         let isPast = (Int(after.dropLast()) ?? 0) < (Int(before.dropLast()) ?? 0)
         #expect(isPast, "the stand-in itself")

@@ -12,6 +12,7 @@ import Testing
         printf hunter2 | keyhole set keychain/generic/service/me
         printf s3cret | keyhole set keychain/internet/example.com/me
         keyhole attr keychain/generic/service/me comment hello; keyhole attr defaults/other keyhole.history 0
+        keyhole attr keychain/internet/example.com/me keyhole.programs 'deny /usr/bin/head'
         """)
       try machines.create()
       try body(machines, machines.mount(machines.one))
@@ -91,6 +92,11 @@ import Testing
         "cat keychain/generic/service/me/value keychain/internet/example.com/me/value",
         prints: "hunter2s3cret")
       try one.check("getfattr --only-values -n user.comment keychain/generic/service/me", prints: "hello")
+      // A rule of this machine stays one.
+      let number = try machines.device(of: one.world)
+      try one.check(
+        "getfattr --only-values -n user.keyhole.programs keychain/internet/example.com/me",
+        prints: "deny host:\(number) /usr/bin/head")
       #expect(!System.exists(one / "keychain/generic/bound"))
       let again = try Self.migrate("vault", "cluster", on: one.world)
       #expect(again.text == "moved 0 items from vault to cluster\n" && again.status == 1, "\(again)")
@@ -101,6 +107,8 @@ import Testing
       try one.world.check(
         "keyhole get service/me; keyhole get example.com/me; keyhole get bound/me",
         prints: "hunter2s3cretbound")
+      try one.world.check(
+        "keyhole attr keychain/internet/example.com/me keyhole.programs", prints: "deny /usr/bin/head\n")
     }
   }
 

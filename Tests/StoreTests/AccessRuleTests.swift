@@ -152,4 +152,26 @@ import Testing
       .fetch()
     #expect(person.count == 2)
   }
+
+  /// In a cluster's keychain the same path may be another program on each machine.
+  @Test func rulesOfOtherHostsDoNotMatch() throws {
+    let (own, other) = ("11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222")
+    let file = try #require(FileID("/bin/sh"))
+    var shell = caller(1)
+    shell.executable?.file = file
+    func action(_ rules: String, on host: ExactString?) throws -> ProgramRules.Action {
+      let id = try add(ExactString("\(rules) \(host?.string ?? "")"), [], programs: ExactString(rules))
+      let item = try #require(try engine.items().first { $0.id == id })
+      return item.action(for: shell, on: host, inherited: [])
+    }
+    #expect(try action("allow host:\(own) /bin/sh", on: ExactString(own)) == .allow)
+    #expect(try action("allow host:* /bin/sh", on: ExactString(own)) == .allow)
+    #expect(try action("allow host:\(other) /bin/sh", on: ExactString(own)) == .ask)
+    #expect(try action("allow /bin/sh", on: ExactString(own)) == .ask)
+    #expect(try action("deny host:\(other) /bin/sh", on: ExactString(own)) == .allow)
+    #expect(try action("deny host:\(other) *\nallow *", on: ExactString(own)) == .allow)
+    #expect(try action("deny /bin/sh", on: ExactString(own)) == .deny)
+    #expect(try action("deny host:\(other) /bin/sh", on: nil) == .deny)
+    #expect(try action("allow host:\(own) *", on: nil) == .ask)
+  }
 }

@@ -32,6 +32,9 @@ extension MountedKeychain: LockingKeychain {
 extension MountedKeychain {
   /// true: it is a vault's, and the mount's process decides on each change.
   public var authenticatesItems: Bool { true }
+
+  /// That of the mount's keychain, as last reported.
+  public var host: ExactString? { memory.state.host }
 }
 
 extension MountedKeychain: PasswordKeychain {

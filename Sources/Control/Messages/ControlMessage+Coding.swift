@@ -198,6 +198,7 @@ extension WireWriter {
       $0.put(UInt64($1.versions))
       $0.put(UInt64($1.days))
     }
+    put(state.host) { $0.put($1) }
   }
 
   fileprivate mutating func put(_ version: ItemVersion) {
@@ -250,6 +251,7 @@ extension WireReader {
       let (versions, days) = (try reader.integer(UInt64.self), try reader.integer(UInt64.self))
       return HistoryRetention(versions: Int(clamping: versions), days: Int(clamping: days))
     }
+    state.host = try optionalName()
     return state
   }
 

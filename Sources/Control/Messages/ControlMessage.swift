@@ -153,6 +153,8 @@ package struct KeychainState: Hashable, Sendable {
   package var takesBatches = false
   /// nil: it keeps no versions.
   package var retention: HistoryRetention?
+  /// The number of the mount's device in the keychain's cluster; nil: it is no cluster's.
+  package var host: ExactString?
 
   package init() {}
 
@@ -166,6 +168,7 @@ package struct KeychainState: Hashable, Sendable {
     holdsOtpauth = engine.otpauthURIs != nil
     takesBatches = engine.spooling != nil
     retention = engine.history.map { $0.retention ?? .none }
+    host = engine.host
   }
 }
 

@@ -76,7 +76,7 @@ extension WireReader {
     return FurtherSecret(size: size, modified: try time())
   }
 
-  private mutating func optionalName() throws(StoreError) -> ExactString? {
+  mutating func optionalName() throws(StoreError) -> ExactString? {
     try optional { (reader) throws(StoreError) in try reader.name() }
   }
 

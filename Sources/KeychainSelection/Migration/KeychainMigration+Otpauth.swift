@@ -80,7 +80,7 @@ extension KeychainMigration {
     var companion = Item(
       id: ItemID(rawValue: ""), identity: identity, created: item.created,
       modified: item.otpauth?.modified ?? item.modified, accessibility: item.accessibility,
-      access: item.access, programs: item.programs, isSealed: item.isSealed || seals)
+      access: item.access, programs: converted(item).programs, isSealed: item.isSealed || seals)
     companion.attributes[ExactString(ItemIdentity.belongsTo)] = Array(path(item.identity).utf8)
     return companion
   }

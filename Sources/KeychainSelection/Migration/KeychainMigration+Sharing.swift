@@ -11,11 +11,24 @@ extension KeychainMigration {
     sharing == nil || item.identity != .rules || !item.folderRules.isEmpty
   }
 
+  /// An item with its rules for programs as they are in the other keychain: in a cluster's they name this device.
+  func converted(_ item: Item) -> Item {
+    var item = item
+    item.programs = item.programs.map(converted)
+    return item
+  }
+
+  private func converted(_ rules: ExactString) -> ExactString {
+    ProgramRules.text(rules, from: source.host, to: target.host)
+  }
+
   /// Adds the rules of folders to those that are there.
   ///
   /// - Throws: `notPermitted` where a folder has other ones: then its items would be protected otherwise.
   func copyRules(_ item: Item, _ present: Item?) throws(StoreError) {
-    let rules = item.folderRules
+    let rules = item.folderRules.mapValues { text in
+      ExactString(utf8: text).map { Array(converted($0).utf8) } ?? text
+    }
     var copy: Item
     if let present {
       for (scope, text) in rules {

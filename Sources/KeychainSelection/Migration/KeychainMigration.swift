@@ -171,6 +171,7 @@ extension KeychainMigration {
   private func copy(
     _ item: Item, with companion: Item?, present: Item?, _ password: ItemPassword?
   ) throws(StoreError) -> ItemID? {
+    let item = converted(item)
     let secret = try source.using(password).secret(of: item.id)
     let target = try target.using(password)
     let uri = try otpauth(of: item, companion, password)

@@ -103,6 +103,7 @@ package struct RunningMount {
     ]
     if let line = age(against: version) { lines.insert(line, at: 1) }
     lines += cluster.map { "cluster      \($0)" }
+    if let journal { lines.append("journal      \(journal)") }
     if let offline { lines.append("offline      \(offline)") }
     if !text("bus").isEmpty { lines.append("bus          \(text("bus")), as the Secret Service") }
     if !text("locking").isEmpty { lines.append("locked by    \(text("locking"))") }
@@ -130,6 +131,16 @@ package struct RunningMount {
     let reason = text("reason").map { ": \($0)" } ?? ""
     let plain = fields["encrypted"] == .bool(false) ? "; the connection is not encrypted" : ""
     return ["\(text("state") ?? "")\(since)\(heard)\(reason), as device \(text("device") ?? "")\(plain)"]
+  }
+
+  /// The line about changes that are too large for one transaction; nil: there are none.
+  private var journal: String? {
+    guard case .dictionary(let cluster)? = fields["cluster"],
+      case .integer(let parts)? = cluster["journalled"], parts > 0
+    else { return nil }
+    let count = parts == 1 ? "1 part" : "\(parts) parts"
+    return "\(count) of a change that is too large for one transaction; "
+      + "it holds, and the next one goes on with it"
   }
 
   /// The line about the copy of the store's secrets on this device; nil: none is kept.

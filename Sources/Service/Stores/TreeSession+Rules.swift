@@ -2,23 +2,42 @@ package import Model
 import Platform
 import Store
 import Tree
+import VaultRecords
 
 /// The rules for programs that hold at a path, in the order in which they are tried.
 package struct EffectiveRules {
-  /// A rule, and the path where it is written.
-  package private(set) var lines: [(place: String, rule: String)] = []
+  /// A rule, the path where it is written, and the hosts on which it holds; nil: there are no others.
+  package private(set) var lines: [(place: String, rule: String, hosts: String?)] = []
   /// Whether the item has access flags.
   var hasFlags = false
+  /// The number of this device in the keychain's cluster; nil: it is no cluster's.
+  let host: ExactString?
+
+  init(on host: ExactString?) { self.host = host }
 
   /// The decision on programs that no rule names.
   package var remainder: String {
     let rules = lines.compactMap { ProgramRules(ExactString($0.rule))?.rules.first }
-    if rules.contains(where: { $0.subject == .every }) { return "no other programs" }
+    if rules.contains(where: { $0.subject == .every && $0.action(on: host) != nil }) {
+      return "no other programs"
+    }
     return hasFlags || rules.contains { $0.action == .allow } ? "ask" : "allow"
   }
 
   mutating func add(_ text: String, at place: String) {
-    lines += text.split(separator: "\n").map { (place, String($0)) }
+    lines += text.split(separator: "\n").map { line in
+      let rule = ProgramRules(ExactString(String(line)))?.rules.first
+      return (place, String(line), rule.flatMap(hosts))
+    }
+  }
+
+  private func hosts(of rule: ProgramRules.Rule) -> String? {
+    let action = rule.action(on: host)
+    if let action, action != rule.action {
+      return "asks: it names \(rule.host == nil ? "no device" : "a device of a cluster")"
+    }
+    guard host != nil else { return nil }
+    return action == nil ? "on another device" : rule.isOfOneDevice ? "on this device" : "on all devices"
   }
 }
 
@@ -28,7 +47,7 @@ extension TreeSession {
 
   /// - Throws: `Failure` where the path is not one of the keychain.
   package func effectiveRules(at path: TreePath) throws -> EffectiveRules {
-    var (rules, components) = (EffectiveRules(), path.components[...])
+    var (rules, components) = (EffectiveRules(on: host), path.components[...])
     let node = try node(at: path)
     if components.count == 5 { components = components.dropLast() }
     guard components.first == "keychain" else {
@@ -45,19 +64,28 @@ extension TreeSession {
     return rules
   }
 
+  private var host: ExactString? { tree.keychain?.engine.host }
+
   /// Writes a rule for a program before the other rules at a path; of a guarded item a person is asked first.
   ///
   /// - Parameters:
   ///   - action: the action of the rule.
   ///   - program: an absolute path.
   ///   - path: an item, a service or server, or `keychain`.
+  ///   - host: the devices of a cluster on which it is to hold; nil: this one, or, where the keychain is no cluster's, none is named.
   /// - Throws: `Failure` that names the path.
   package func addRule(
-    _ action: ProgramRules.Action, for program: ExactString, at path: TreePath
+    _ action: ProgramRules.Action, for program: ExactString, at path: TreePath,
+    on host: ProgramRules.Host? = nil
   ) throws {
     let node = try node(at: path)
     let present = try value(Self.programs, of: node, path).map { ExactString($0) }
-    guard let rules = ProgramRules.text(present, adding: action, for: program) else {
+    let own = self.host
+    guard host == nil || own != nil else {
+      throw Failure(path.string, "its keychain is of this machine alone: rules there name no hosts")
+    }
+    let chosen = host ?? own.map(ProgramRules.Host.device)
+    guard let rules = ProgramRules.text(present, adding: action, for: program, on: chosen) else {
       throw Failure(
         path.string, "\(program.string) can't stand in a rule, or the rules that are there can't be read")
     }
@@ -78,6 +106,19 @@ extension TreeSession {
         if case .unsupported = error { return nil }
         throw error
       }
+    }
+  }
+}
+
+extension ProgramRules.Host {
+  /// `all`, or the number of a device; nil: it is neither.
+  package init?(option: String) {
+    if option == "all" {
+      self = .all
+    } else if let device = ItemKey(ItemID(rawValue: option)), device.text == option {
+      self = .device(ExactString(option))
+    } else {
+      return nil
     }
   }
 }

@@ -192,7 +192,8 @@ extension KeychainStore {
     _ action: ProgramRules.Action, for program: ExactString, to item: ItemID
   ) throws(StoreError) {
     try update([item], Permit(item: item, for: .change)) { (item) throws(StoreError) in
-      guard let rules = ProgramRules.text(item.programs, adding: action, for: program) else {
+      let host = engine.host.map(ProgramRules.Host.device)
+      guard let rules = ProgramRules.text(item.programs, adding: action, for: program, on: host) else {
         throw .invalidValue(reason: "the item's rules for programs can't be read")
       }
       item.programs = rules
@@ -222,7 +223,7 @@ extension KeychainStore {
   ) throws(StoreError) -> ProgramRules.Action {
     if operation == .change { return try isGuarded(item) ? .ask : .allow }
     let actions = try protecting(item).map { (item) throws(StoreError) in
-      item.action(for: caller, inherited: try inheritedRules(of: item.identity))
+      item.action(for: caller, on: engine.host, inherited: try inheritedRules(of: item.identity))
     }
     return actions.contains(.deny) ? .deny : actions.contains(.ask) ? .ask : .allow
   }
@@ -273,7 +274,8 @@ extension KeychainStore {
   public nonisolated func asksByListOfAllowed(_ item: Item) throws(StoreError) -> Bool {
     guard item.access.isEmpty else { return false }
     let rules = item.rules(inherited: try inheritedRules(of: item.identity))
-    return rules.contains(where: \.isAllowing) && !rules.contains { $0.subject == .every }
+    return rules.contains(where: \.isAllowing)
+      && !rules.contains { $0.subject == .every && $0.action(on: engine.host) != nil }
   }
 
   /// Whether the item has access flags or rules, and this store decides about them.

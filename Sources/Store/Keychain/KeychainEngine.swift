@@ -119,6 +119,10 @@ public protocol KeychainEngine: Sendable {
   /// The items that it can't keep: changes that would need it throw `unsupported`. By default there are none.
   var limits: KeychainLimits { get }
 
+  /// The number of this device, by which rules for programs name it where several machines share the keychain; nil, as by default: it is of
+  /// this machine alone.
+  var host: ExactString? { get }
+
   /// Compares all that it holds, where `changes` has read only a part since that was done last; nil, as by default: there
   /// is nothing to compare.
   var verification: (any VerifiableKeychain)? { get }
@@ -130,6 +134,9 @@ extension KeychainEngine {
 
   /// nil.
   public var isStale: Bool? { nil }
+
+  /// nil.
+  public var host: ExactString? { nil }
 
   /// nil.
   public var readOnlyReason: String? { nil }

@@ -12,7 +12,9 @@ enum StandardOutput {
   static func print(_ line: String) { write(line + "\n") }
 
   /// A line of names and words with tabs between them.
-  static func print(columns: String...) { print(columns.map(\.forStandardOutput).joined(separator: "\t")) }
+  static func print(columns: String...) { print(columns: columns) }
+
+  static func print(columns: [String]) { print(columns.map(\.forStandardOutput).joined(separator: "\t")) }
 
   static func write(_ bytes: Span<UInt8>) {
     do { try Files.write(bytes, to: StandardStream.output.number) } catch {

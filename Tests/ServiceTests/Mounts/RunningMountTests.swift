@@ -56,6 +56,14 @@ import Testing
     #expect(try !lines("/nonexistent/keyhole", own.stamp).contains("outdated"))
   }
 
+  @Test(arguments: [(0, nil), (1, "1 part of a change"), (3, "3 parts of a change")] as [(Int128, String?)])
+  func journalOfAClusterIsSaid(parts: Int128, words: String?) throws {
+    let mount = try #require(try Self.mount(["cluster": .dictionary(["journalled": .integer(parts)])]))
+    let line = mount.description("1.0").split(separator: "\n").first { $0.hasPrefix("journal ") }
+    #expect((line == nil) == (words == nil))
+    if let words { #expect(line?.contains(words) == true) }
+  }
+
   @Test func serviceWithoutAMountHasItsOwnLines() throws {
     let text = #"{"started": "2026-01-01T00:00:00Z", "pid": 7, "version": "1.0", "mountpoint": ""}"#
     let service = try #require(RunningMount(text, path: "org.freedesktop.secrets"))

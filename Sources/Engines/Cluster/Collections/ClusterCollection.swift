@@ -42,6 +42,9 @@ final class ClusterCollection<Content: CollectionContent>: Sendable {
     try writer.use { (_) throws(StoreError) in try body() }
   }
 
+  /// How many parts of a change of many entries are not brought into those, as far as is known.
+  var journalled: Int { ((try? lookAtCopy { $0.head.journal.count }) ?? nil) ?? 0 }
+
   /// The copy, lent, whatever is known of the cluster; nil: nothing was read yet.
   func lookAtCopy<Result>(_ body: (VerifiedCopy<Content>) throws(StoreError) -> Result) throws(StoreError)
     -> Result?

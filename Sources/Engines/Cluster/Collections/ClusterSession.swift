@@ -3,7 +3,7 @@ package import EtcdClient
 import Model
 import Platform
 import Synchronization
-import VaultRecords
+package import VaultRecords
 
 /// The parts that the engines of a store share: the way to the cluster, the store's keys, and what this device has seen.
 package final class ClusterSession: Sendable {
@@ -11,16 +11,19 @@ package final class ClusterSession: Sendable {
   package let paths: ClusterPaths
   package let keys: ClusterKeyring
   package let seen: SeenState
+  /// This device, as a member of the store.
+  package let device: ItemKey
   /// nil: this device keeps no copy of the keychain.
   package let offline: OfflineCopy?
   let limits = CallLimits()
   private let renewal = Locked<(@Sendable () -> Bool)?>(nil)
 
   package init(
-    _ cluster: any KeyValueCluster, _ paths: ClusterPaths, _ keys: ClusterKeyring, seen: SeenState,
-    offline: OfflineCopy? = nil
+    _ cluster: any KeyValueCluster, _ paths: ClusterPaths, _ keys: ClusterKeyring, device: ItemKey,
+    seen: SeenState, offline: OfflineCopy? = nil
   ) {
     (self.cluster, self.paths, self.keys, self.seen) = (cluster, paths, keys, seen)
+    self.device = device
     self.offline = offline
   }
 

@@ -15,6 +15,9 @@ struct ItemsPlan {
 }
 
 extension ClusterKeychain {
+  /// How many parts of changes of many items are not brought into the entries of those.
+  package var journalled: Int { collection.journalled }
+
   /// How many operations change items in one transaction.
   private static let changedAtOnce = 120
   /// How many changes a part of the journal has.

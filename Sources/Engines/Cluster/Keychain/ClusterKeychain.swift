@@ -104,6 +104,9 @@ package final class ClusterKeychain: KeychainEngine {
 
   package var limits: KeychainLimits { Self.limits }
 
+  /// The number of this device, as `keyhole cluster members` prints it.
+  package var host: ExactString? { ExactString(session.device.text) }
+
   /// The items that no keychain in a cluster keeps.
   package static let limits = KeychainLimits(
     refusedClasses: Set(Accessibility.allCases.filter(\.isBoundToDevice)),

@@ -54,7 +54,8 @@ package final class ClusterStore: Sendable, ClusterLock {
     let keys = ClusterKeyring(store: device.store)
     state = Locked(State(device: device, member: nil, log: MemberLog(store: device.store)))
     let saving = SeenSaving(files.seen)
-    session = ClusterSession(cluster, paths, keys, seen: SeenState { saving.save() }, offline: offline)
+    session = ClusterSession(
+      cluster, paths, keys, device: device.id, seen: SeenState { saving.save() }, offline: offline)
     saving.setStore(self)
     session.setRenewal { [weak self] in (try? self?.renew()) != nil }
   }

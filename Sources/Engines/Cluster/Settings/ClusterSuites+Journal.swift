@@ -4,6 +4,11 @@ import Model
 import VaultRecords
 
 extension ClusterSuites {
+  /// How many parts of changes of many settings are not brought into the entries of those, in the suites that were read.
+  package var journalled: Int {
+    state.use { Array($0.loaded.values) }.reduce(0) { $0 + $1.journalled }
+  }
+
   /// How many settings change entries of their own in one transaction.
   private static let changedAtOnce = 100
   /// How large the sealed parts of a change are at most, together, in bytes.

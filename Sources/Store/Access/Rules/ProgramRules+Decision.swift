@@ -5,10 +5,15 @@ extension Item {
   /// The decision of the rules on a caller, the item's own first.
   ///
   /// Where none fits, a person is asked if the item has flags, or if any of the rules allows something: a list of allowed
-  /// programs keeps the others out. A list that only denies or asks leaves the others as they would be without it.
-  func action(for caller: Caller.Identity, inherited: [ProgramRules.Rule]) -> ProgramRules.Action {
+  /// programs keeps the others out, whichever hosts it is for. A list that only denies or asks leaves the others as they would be
+  /// without it.
+  ///
+  /// `host`: the number of this device in the keychain's cluster; nil: it is no cluster's.
+  func action(
+    for caller: Caller.Identity, on host: ExactString?, inherited: [ProgramRules.Rule]
+  ) -> ProgramRules.Action {
     let rules = rules(inherited: inherited)
-    return rules.action(for: caller)
+    return rules.action(for: caller, on: host)
       ?? (access.isEmpty && !rules.contains(where: \.isAllowing) ? .allow : .ask)
   }
 
@@ -20,17 +25,18 @@ extension Item {
 extension ProgramRules.Rule {
   var isAllowing: Bool { action == .allow }
 
-  /// The action of the rule for a caller; nil: it does not match.
+  /// The action of the rule for a caller on a host; nil: it does not match.
   ///
   /// A program is known by its file, whatever its path; of an interpreter also the script fits. An unidentified caller fits
   /// every rule for a path that does not let it in, as a question, since it may be that program.
-  func action(for caller: Caller.Identity) -> ProgramRules.Action? {
+  func action(for caller: Caller.Identity, on host: ExactString?) -> ProgramRules.Action? {
+    guard let here = action(on: host) else { return nil }
     switch subject {
-    case .every: return caller.isIdentified || action != .allow ? action : .ask
-    case .unidentified: return caller.isIdentified ? nil : action
+    case .every: return caller.isIdentified || here != .allow ? here : .ask
+    case .unidentified: return caller.isIdentified ? nil : here
     case .program(let path, let digest):
       guard caller.isIdentified else { return action == .allow ? nil : .ask }
-      return Self.fits(path.string, digest, caller) ? action : nil
+      return Self.fits(path.string, digest, caller) ? here : nil
     }
   }
 
@@ -44,8 +50,8 @@ extension ProgramRules.Rule {
 
 extension [ProgramRules.Rule] {
   /// The action of the first rule that matches; nil: none does.
-  func action(for caller: Caller.Identity) -> ProgramRules.Action? {
-    lazy.compactMap { $0.action(for: caller) }.first
+  func action(for caller: Caller.Identity, on host: ExactString?) -> ProgramRules.Action? {
+    lazy.compactMap { $0.action(for: caller, on: host) }.first
   }
 }
 

@@ -1,0 +1,191 @@
+import Cluster
+import ClusterInMemory
+import ClusterRecords
+import Crypto
+import EtcdClient
+import Model
+import SecretMemory
+import Store
+import StoreConformance
+import Suites
+import Testing
+import VaultRecords
+
+/// Forged, swapped and withheld records of members, devices and what they have seen.
+@Suite(.timeLimit(.minutes(2))) struct MemberAttackTests {
+  private let devices: TestDevices
+
+  init() throws { devices = try TestDevices() }
+
+  @Test func aRequestWithOtherKeysHasAnotherCode() throws {
+    let first = try devices.create()
+    let code = try devices.request("second")
+    let joining = try #require(try first.requests().first)
+    // The cluster puts keys of its own in the device's place.
+    var forged = try MemberSecret.random().publicKeys()
+    forged.id = joining.device.id
+    let key = try ClusterPaths(store: "team").request(forged.id)
+    devices.cluster.put(key, JoinRequest(device: forged, position: joining.position).encoded)
+    let passphrase = try devices.passphrase("first")
+    expect(.rejected) { try first.approve(forged.id, code: code, passphrase) }
+  }
+
+  @Test func anotherStoreInItsPlaceHasAnotherCode() throws {
+    let first = try devices.create()
+    _ = try devices.request("second")
+    let code = try first.code(of: try #require(try first.requests().first))
+    // The cluster shows a store of its own to the device that joins.
+    let forged = MemoryCluster()
+    _ = try ClusterStore.create(
+      MemoryCluster.Client(forged), store: "team", files: devices.files("forger"),
+      passphrase: try KeychainSamples.secret("f"),
+      cost: .least)
+    let device = try #require(try first.requests().first).device
+    let paths = try ClusterPaths(store: "team")
+    forged.put(paths.request(device.id), JoinRequest(device: device, position: 1).encoded)
+    let second = try ClusterStore(MemoryCluster.Client(forged), store: "team", files: devices.files("second"))
+    let two = try devices.passphrase("second")
+    #expect(throws: StoreError.self) { try second.confirm(code: code, two) }
+  }
+
+  @Test func theListOfMembersCantBeForgedOrCut() throws {
+    let first = try devices.create()
+    _ = try devices.joined("second", first)
+    let paths = try ClusterPaths(store: "team")
+    let one = try devices.passphrase("first")
+    let last = try #require(devices.cluster.value(paths.log(1)))
+    // A device that is no member adds itself.
+    let forger = try MemberSecret.random()
+    var log = MemberLog(store: first.session.keys.store)
+    for position in 0..<2 {
+      try log.append(try #require(devices.cluster.value(paths.log(UInt64(position)))).value)
+    }
+    let forged = try log.next(.add(forger.publicKeys()), epoch: 1, identity: log.identity, by: forger)
+    devices.cluster.put(paths.log(2), forged)
+    expect(.damaged(what: "")) { try devices.locked("first").unlock(one) }
+    devices.cluster.delete(paths.log(2))
+    try devices.locked("first").unlock(one)
+    devices.cluster.delete(paths.log(1))
+    expect(.damaged(what: "")) { try devices.locked("first").unlock(one) }
+    devices.cluster.put(paths.log(1), last.value)
+    try devices.locked("first").unlock(one)
+  }
+
+  @Test func aListOfMembersNeedsTheSignatureOfAMember() throws {
+    let first = try devices.create()
+    let store = first.session.keys.store
+    var log = MemberLog(store: store)
+    try log.append(try #require(devices.cluster.value(ClusterPaths(store: "team").log(0))).value)
+    // Another key under the number of a member.
+    var seeds = try SecretBytes(count: MemberSecret.length)
+    seeds[0] = 1
+    let forger = try MemberSecret(id: first.device, seeds)
+    let added = try MemberSecret.random().publicKeys()
+    let forged = try log.next(.add(added), epoch: 1, identity: log.identity, by: forger)
+    expect(.damaged(what: "")) { try log.append(forged) }
+    let rotated = try log.next(
+      .rotate(removing: []), epoch: 2, identity: [UInt8](repeating: 1, count: 32), by: forger)
+    expect(.damaged(what: "")) { try log.append(rotated) }
+    #expect(log.count == 1 && log.members.count == 1)
+  }
+
+  @Test func aSlotWithAnotherMasterKeyIsRefused() throws {
+    let first = try devices.create()
+    let store = first.session.keys.store
+    let paths = try ClusterPaths(store: "team")
+    let member = try #require(first.members().first)
+    var log = MemberLog(store: store)
+    try log.append(try #require(devices.cluster.value(paths.log(0))).value)
+    // As CLUSTER-FORMAT.md says what a slot is bound to: so that only the master key is another one.
+    var binding = FieldWriter()
+    binding.put(raw: "keyhole/c1".utf8)
+    binding.put(1, store)
+    binding.put(2, 5 as UInt8)
+    binding.put(3, member.id)
+    binding.put(5, 1 as UInt32)
+    binding.put(6, log.identity)
+    let other = try member.seal(SymmetricKey(size: .bits256), boundTo: binding.bytes)
+    let good = try #require(devices.cluster.value(paths.slot(first.device))).value
+    devices.cluster.put(paths.slot(first.device), good.prefix(5) + other)
+    let right = try devices.passphrase("first")
+    expect(.damaged(what: "")) { try devices.locked("first").unlock(right) }
+    devices.cluster.put(paths.slot(first.device), good)
+    try devices.locked("first").unlock(right)
+    let forged = try MemberSlot.seal(
+      SymmetricKey(size: .bits256), to: try #require(first.members().first), store, epoch: 1)
+    devices.cluster.put(try ClusterPaths(store: "team").slot(first.device), forged)
+    let one = try devices.passphrase("first")
+    expect(.damaged(what: "")) { try devices.locked("first").unlock(one) }
+  }
+
+  @Test func whatADeviceHasSeenIsKept() throws {
+    let first = try devices.create()
+    let suites = first.suites(propertyLists: PropertyLists())
+    _ = try suites.create("app")
+    let before = devices.cluster.contents
+    try suites.set("n", .integer(1), in: "app")
+    suites.close()
+    try first.saveSeen()
+    devices.cluster.forge(before)
+    let again = try devices.unlocked("first").suites(propertyLists: PropertyLists())
+    defer { again.close() }
+    expect(.damaged(what: "")) { _ = try again.read("app") }
+  }
+
+  @Test func anotherStoreIsNotAccepted() throws {
+    let first = try devices.create()
+    let forged = MemoryCluster()
+    // A list of members that begins otherwise, with a slot for this device.
+    let paths = try ClusterPaths(store: "team")
+    let store = first.session.keys.store
+    let (master, member) = (SymmetricKey(size: .bits256), try #require(first.members().first))
+    let other = try MemberSecret.random()
+    var log = MemberLog(store: store)
+    let identity = try StoreIdentity.of(master, store)
+    for keys in [try other.publicKeys(), member] {
+      let entry = try log.next(.add(keys), epoch: 1, identity: identity, by: other)
+      forged.put(paths.log(log.count), entry)
+      try log.append(entry)
+    }
+    forged.put(paths.slot(first.device), try MemberSlot.seal(master, to: member, store, epoch: 1))
+    let tricked = try ClusterStore(MemoryCluster.Client(forged), store: "team", files: devices.files("first"))
+    let one = try devices.passphrase("first")
+    expect(.damaged(what: "")) { try tricked.accept(one) }
+  }
+
+  @Test func sightsTellOfWithheldAndForkedStates() throws {
+    let first = try devices.create()
+    let second = try devices.joined("second", first)
+    let (suites, others) = (
+      first.suites(propertyLists: PropertyLists()), second.suites(propertyLists: PropertyLists())
+    )
+    defer {
+      suites.close()
+      others.close()
+    }
+    // The second device as it is now, once more: it has seen none of what follows.
+    try devices.folder.copy("second.device", to: "copy.device")
+    try devices.folder.copy("second.seen", to: "copy.seen")
+    _ = try suites.create("app")
+    let before = devices.cluster.contents
+    try suites.set("n", .integer(1), in: "app")
+    try first.publishSight(suites, nil)
+    _ = try others.read("app")
+    #expect(try second.compareSights(others, nil).isEmpty)
+    let sight = devices.cluster.contents.filter { String(decoding: $0.key, as: UTF8.self).contains("/seen/") }
+    #expect(sight.count == 1)
+    // The servers show the second device the state before, and let it go on from there.
+    let forked = MemoryCluster()
+    forked.forge(before + sight)
+    forked.setRevision(devices.cluster.revision)
+    let fresh = try ClusterStore(MemoryCluster.Client(forked), store: "team", files: devices.files("copy"))
+    let two = try devices.passphrase("second")
+    try fresh.unlock(two)
+    let fork = fresh.suites(propertyLists: PropertyLists())
+    defer { fork.close() }
+    #expect(try fork.value("n", in: "app") == nil)
+    #expect(try fresh.compareSights(fork, nil).map(\.comparison) == [.isWithheld])
+    try fork.set("n", .integer(2), in: "app")
+    #expect(try fresh.compareSights(fork, nil).map(\.comparison) == [.isForked])
+  }
+}
