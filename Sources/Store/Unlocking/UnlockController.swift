@@ -7,12 +7,13 @@ import Synchronization
 ///
 /// There is one question at a time, and every request that comes while it is open waits for its answer. A request that is
 /// withdrawn leaves the question to the others; the question ends with the last one. After a refusal, a time-out or three
-/// wrong passphrases the tree of the process (`ProcessTree`) is not asked for a minute. A process may leave its tree, so after the third refusal in a row no process is asked for a minute, after each further one for twice as long, up to
-/// an hour; `didUnlock()` ends that.
+/// wrong passphrases the tree of the process (`ProcessTree`) is not asked for a minute. A process may leave its tree, so after
+/// the third refusal in a row no process is asked for a minute, after each further one for twice as long, up to an hour;
+/// `didUnlock()` ends that.
 ///
-/// A request for which no dialog could be shown is listed, where the options say so: `keyhole approve` takes the passphrase for it.
-/// Where that does not come in time, its tree is not asked for a minute, as after a refusal, and the request stays in the list as long;
-/// such a time-out is none of the refusals in a row.
+/// A request for which no dialog could be shown is listed, where the options say so: `keyhole approve` takes the passphrase
+/// for it. Where that does not come in time, its tree is not asked for a minute, as after a refusal, and the request stays in
+/// the list as long; such a time-out is none of the refusals in a row.
 public final class UnlockController: Sendable {
   /// For how long a tree of processes is not asked after a refusal, in seconds.
   static let quietSeconds: UInt64 = 60

@@ -51,7 +51,10 @@ extension ProgramRules.Rule {
 extension [ProgramRules.Rule] {
   /// The action of the first rule that matches; nil: none does.
   func action(for caller: Caller.Identity, on host: ExactString?) -> ProgramRules.Action? {
-    lazy.compactMap { $0.action(for: caller, on: host) }.first
+    for rule in self {
+      if let action = rule.action(for: caller, on: host) { return action }
+    }
+    return nil
   }
 }
 
