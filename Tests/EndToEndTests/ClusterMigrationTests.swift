@@ -12,7 +12,7 @@ import Testing
         printf hunter2 | keyhole set keychain/generic/service/me
         printf s3cret | keyhole set keychain/internet/example.com/me
         keyhole attr keychain/generic/service/me comment hello; keyhole attr defaults/other keyhole.history 0
-        keyhole attr keychain/internet/example.com/me keyhole.programs 'deny /usr/bin/head'
+        keyhole attr keychain/internet/example.com/me keyhole.programs 'deny /usr/bin/head' 2> /dev/null
         """)
       try machines.create()
       try body(machines, machines.mount(machines.one))

@@ -31,7 +31,7 @@ extension VaultEngine: BatchKeychain, SpoolingKeychain {
     try turns.run { isLocked throws(StoreError) in
       let session = try openSecondSession()
       return try session.apply(changes) { (index) throws(StoreError) in
-        guard !isLocked() else { throw .locked }
+        guard !isLocked(), state.value == .open else { throw .locked }
         try progress()
         return try spool.secret(at: index)
       }

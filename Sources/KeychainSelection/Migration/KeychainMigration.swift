@@ -61,13 +61,13 @@ package struct KeychainMigration {
 
   /// The items that `run` would move. - Throws: `Failure` where it would move none.
   package func plan() throws(Failure) -> [Item] {
-    try attempt(nil) { () throws(StoreError) in
-      // Sealed documents are kept by vaults only: they stay where they are.
-      let items = try source.items().filter { !$0.identity.isDocument && !$0.isInMemory && isMovable($0) }
-      try checkUnique(items)
-      // The rules of folders go last, and are not told of.
-      return items.filter { $0.identity != .rules } + items.filter { $0.identity == .rules }
+    // Sealed documents are kept by vaults only: they stay where they are.
+    let items = try attempt(nil) { () throws(StoreError) in
+      try source.items().filter { !$0.identity.isDocument && !$0.isInMemory && isMovable($0) }
     }
+    try checkUnique(items)
+    // The rules of folders go last, and are not told of.
+    return items.filter { $0.identity != .rules } + items.filter { $0.identity == .rules }
   }
 
   /// The items that stay in the old keychain because they end with the login session: those of the collection `session`.
@@ -162,9 +162,18 @@ extension KeychainMigration {
   }
 
   /// Only a Secret Service has two items with one identity, and no other keychain could take them.
-  private func checkUnique(_ items: [Item]) throws(StoreError) {
-    guard Set(items.map(\.identity)).count < items.count else { return }
-    throw .notPermitted(reason: "two items have the same identity; rename or remove one of them first")
+  private func checkUnique(_ items: [Item]) throws(Failure) {
+    let same = Dictionary(grouping: items, by: \.identity).values.filter { $0.count > 1 }
+    guard let first = same.min(by: { $0[0].identity.folder < $1[0].identity.folder }) else { return }
+    let labels = first.compactMap { $0.label?.string }.map { "“\($0)”" }.joined(separator: ", ")
+    let found = labels.isEmpty ? "" : " (labels: \(labels))"
+    let further = same.count > 1 ? "; so have those of \(same.count - 1) further paths" : ""
+    throw Failure(
+      item: first[0].identity,
+      error: .notPermitted(
+        reason:
+          "\(first.count) items of the other keychain would have this path\(found)\(further); remove or change all but "
+          + "one of them there, with the program that has stored them"))
   }
 
   /// Returns the new item; nil: it was there already, as an earlier run left it.
@@ -187,6 +196,8 @@ extension KeychainMigration {
       try sealIfWanted(present, secret, in: target)
       return nil
     }
+    // Only a Secret Service has collections.
+    if item.collection != nil { new.noteClientOfFurtherAttributes() }
     new.collection = nil
     if seals, new.isShown { new.isSealed = true }
     let added = try target.add(new, secret: secret, uri)
@@ -272,6 +283,15 @@ extension KeychainMigration {
 }
 
 extension Item {
+  /// Notes that a client made the item, where it has attributes by which a client tells it from others of its identity: then no other
+  /// client's item takes its place.
+  fileprivate mutating func noteClientOfFurtherAttributes() {
+    let isFurther = attributes.keys.contains { name in
+      name != SecretSchema.attribute && !name.utf8.starts(with: "keyhole.".utf8)
+    }
+    if isFurther, identity.itemClass != .other { noteClient() }
+  }
+
   /// Whether it is in the collection of a Secret Service that is never stored.
   fileprivate var isInMemory: Bool { collection == "session" }
 

@@ -7,8 +7,9 @@ import Store
 
 /// A connection that has called a method, until it is gone.
 struct BusClient {
-  /// So many sessions may one client have at a time.
-  static let mostSessions = 256
+  /// So many sessions may one client have at a time; with a further one the oldest is closed. SecretStorage opens one for each item
+  /// that it reads, and closes none.
+  static let mostSessions = 4096
   /// So many prompts.
   static let mostPrompts = 64
 
@@ -187,8 +188,12 @@ extension SecretServiceServer {
     _ cipher: SessionCipher, _ name: String, isAdmitted: Bool = true
   ) throws(ProtocolError) -> String {
     guard let client = clients[name] else { throw .noSession }
-    guard client.sessions.count < BusClient.mostSessions, sessions.count < Self.mostSessions else {
-      throw .tooMany("the connection has too many sessions; close some")
+    if client.sessions.count >= BusClient.mostSessions, let oldest = client.sessions.min() {
+      sessions[oldest] = nil
+      clients[name]?.sessions.remove(oldest)
+    }
+    guard sessions.count < Self.mostSessions else {
+      throw .tooMany("all connections together have too many sessions; close some")
     }
     let number = nextNumber()
     sessions[number] = BusSession(client: name, cipher: cipher, isAdmitted: isAdmitted)

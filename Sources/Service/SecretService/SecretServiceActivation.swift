@@ -40,11 +40,19 @@ package struct SecretServiceActivation {
       ConfigurationStep(path: unit, change: .file(unitText)),
       ConfigurationStep(path: activation, change: .file(activationText)),
     ])
-    for step in steps {
-      guard case .file(let text) = step.change else { continue }
-      // Of a file that is written again, those of the first time.
-      let folders = max(step.newFolders, madeFolders(above: step.path))
-      try write("\(Self.mark)\n\(Self.folderMark)\(folders)\n\(text)", to: step.path)
+    var new: [ConfigurationStep] = []
+    do {
+      for step in steps {
+        guard case .file(let text) = step.change else { continue }
+        if !Files.hasName(step.path) { new.append(step) }
+        // Of a file that is written again, those of the first time.
+        let folders = max(step.newFolders, madeFolders(above: step.path))
+        try write("\(Self.mark)\n\(Self.folderMark)\(folders)\n\(text)", to: step.path)
+      }
+    } catch {
+      // One file without the other would be half a service.
+      for step in new.reversed() where Files.hasName(step.path) { _ = try? step.remove() }
+      throw error
     }
     reload()
     return [unit, activation]

@@ -150,6 +150,7 @@ extension SecretServiceServer {
             StoredAttributes.change(
               &item, label: label, attributes: wantedAttributes ?? StoredAttributes.attributes(of: item),
               distinction: distinction)
+            if wantedAttributes != nil { StoredAttributes.noteClient(in: &item) }
             item.modified = .now
           }
         }

@@ -136,11 +136,16 @@ package enum ProgramPath {
       let folders = (environment("PATH") ?? "/usr/bin:/bin").split(separator: ":")
       candidates = folders.map { "\($0)/\(name)" }
     }
-    guard let found = candidates.first(where: { Files.allows(.execute, $0) }),
+    // A script may be one that its interpreter only reads.
+    guard
+      let found = candidates.first(where: { Files.allows(.execute, $0) || (name.contains("/") && isFile($0)) }
+      ),
       let path = try? Files.realPath(found)
     else { throw Failure(name, "there is no such program") }
     return ExactString(path)
   }
+
+  private static func isFile(_ path: String) -> Bool { (try? Files.status(path))?.kind == .regular }
 
   /// Notes on the scripts that rules name.
   ///

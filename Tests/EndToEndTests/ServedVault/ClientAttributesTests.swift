@@ -185,4 +185,27 @@ struct ClientAttributesTests {
       )
     }
   }
+
+  /// In the vault too, no other program's item takes the place of one that a program had stored with attributes of its own.
+  @Test func itemOfAnotherKeyringStaysThatOfItsProgram() async throws {
+    try await withWorld { world in
+      try bus.startKeyring()
+      try world.check(
+        """
+        for item in "service s account u username u app A" "xdg:schema org.git.Password protocol https server g user u x 1"; do
+          printf first | secret-tool store --label=x $item
+        done
+        keyhole migrate --from secret-service --to vault
+        """, prints: "moved 2 items from secret-service to vault\n", within: .seconds(60))
+      try bus.stopKeyring()
+      let service = try serve(world)
+      defer { service.kill() }
+      try world.check(
+        """
+        printf other | secret-tool store --label=x service s account u username u app B
+        printf other | secret-tool store --label=x xdg:schema org.git.Password protocol https server g user u
+        secret-tool lookup service s app A; echo; secret-tool lookup server g x 1; echo; secret-tool lookup service s app B
+        """, prints: "first\nfirst\nother")
+    }
+  }
 }
