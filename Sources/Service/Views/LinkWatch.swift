@@ -23,14 +23,16 @@ final class LinkWatch: Sendable {
   private let notify: @Sendable (_ link: String, _ view: String) -> Void
   private let state = Mutex(State())
   private let following = Mutex<Task<Void, Never>?>(nil)
+  private let turn = Mutex(())
 
-  /// Begins at once. `mountPoint`: where the views are; `notify`: shows it.
+  /// Begins at once, and returns without waiting for it. `mountPoint`: where the views are; `notify`: shows it.
   init(
     _ views: Views, at mountPoint: String, _ changes: AsyncStream<Change>,
     notify: @escaping @Sendable (String, String) -> Void = DesktopNotification.showReplacedLink
   ) {
     (self.views, self.mountPoint, self.notify) = (views, mountPoint, notify)
-    refresh()
+    // To know the views, all items have to be read, for which a mount does not wait.
+    Background.run { [weak self] in self?.refresh() }
     let task = Task(executorPreference: Background.tasks) { [weak self] in
       for await change in changes {
         switch change.subject {
@@ -44,8 +46,12 @@ final class LinkWatch: Sendable {
 
   func end() { following.withLock { $0.take() }?.cancel() }
 
-  /// Takes over which links there are.
-  private func refresh() {
+  /// Takes over which links there are. Waits until all items are read.
+  func refresh() {
+    turn.withLock { _ in takeOver() }
+  }
+
+  private func takeOver() {
     // Of a vault that was never unlocked they are not known.
     guard let all = try? views.all() else { return }
     follow(all)

@@ -40,7 +40,9 @@ import Views
     try views.setLinks([link, foreign, other], of: views.existing("app"))
     try stored.rename("views/app", "views/renamed")
     let changes = try #require(stored.tree.keychain).feed.watch()
-    LinkWatch(views, at: "/mount", changes) { _, _ in }.end()
+    let watch = LinkWatch(views, at: "/mount", changes) { _, _ in }
+    defer { watch.end() }
+    watch.refresh()
     #expect(try Files.target(ofLink: link) == "/mount/views/renamed")
     // In another mount, and to a view that there is.
     #expect(try Files.target(ofLink: foreign) == "/somewhere/views/app")
