@@ -6,9 +6,10 @@ import ViewFormats
 
 // The faults that keep views from being opened, for `keyhole doctor`. No value is in it, and no person is asked.
 extension Views {
-  /// The faults of all views; of those that can't be looked at now, none.
+  /// The faults of all views; of those that can't be looked at now, none: also as long as the items of a large keychain are being
+  /// read, for which the status of a mount does not wait.
   public func problems() -> [Problem] {
-    guard areSupported, let views = try? all() else { return [] }
+    guard areSupported, !keychain.isLoading, let views = try? all() else { return [] }
     return views.sorted { $0.name < $1.name }.flatMap { view -> [Problem] in
       guard let basis = try? basis(of: view), let lock = Optional(keychain.engine.locking.lockState) else {
         return []
