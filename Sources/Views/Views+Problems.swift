@@ -6,10 +6,9 @@ import ViewFormats
 
 // The faults that keep views from being opened, for `keyhole doctor`. No value is in it, and no person is asked.
 extension Views {
-  /// The faults of all views; of those that can't be looked at now, none: also as long as the items of a large keychain are being
-  /// read, for which the status of a mount does not wait.
+  /// The faults of all views; of those that can't be looked at now, none. Waits until all items are read.
   public func problems() -> [Problem] {
-    guard areSupported, !keychain.isLoading, let views = try? all() else { return [] }
+    guard areSupported, let views = try? all() else { return [] }
     return views.sorted { $0.name < $1.name }.flatMap { view -> [Problem] in
       guard let basis = try? basis(of: view), let lock = Optional(keychain.engine.locking.lockState) else {
         return []

@@ -4,6 +4,19 @@ import Testing
 /// `keyhole run` on a terminal: directly, and with a pseudo-terminal between where output is masked.
 @Suite(.timeLimit(.minutes(3))) struct RunTerminalTests {
   /// An interactive shell with job control, and the person before it.
+  /// Stops the command in the foreground.
+  private static func stop(_ terminal: Terminal) throws {
+    try terminal.type("\u{1A}")
+    try terminal.wait(for: "Stopped")
+    try terminal.wait(for: "PROMPT> ")
+  }
+
+  /// The terminal has the modes that it had before the command.
+  private static func checkModes(_ terminal: Terminal) throws {
+    try terminal.type("echo n=$(stty -a | grep -c 'isig icanon')\r")
+    try terminal.wait(for: "n=1")
+  }
+
   private static func withShell(_ mask: String, body: (World, Terminal, _ run: String) throws -> Void)
     async throws
   {
@@ -101,9 +114,7 @@ import Testing
       try terminal.wait(for: "<one>")
       try terminal.wait(for: "[two,three]")
       try terminal.wait(for: "4 PROMPT> ")
-      // The shell has its terminal as it was.
-      try terminal.type("echo n=$(stty -a | grep -c 'isig icanon')\r")
-      try terminal.wait(for: "n=1")
+      try Self.checkModes(terminal)
     }
   }
 
@@ -111,12 +122,8 @@ import Testing
     try await Self.withShell(mask) { _, terminal, run in
       try terminal.type(run + "sh -c 'echo ready; read line; echo \"<$line>\"; exit 5'\r")
       try terminal.wait(for: "ready")
-      try terminal.type("\u{1A}")
-      try terminal.wait(for: "Stopped")
-      try terminal.wait(for: "PROMPT> ")
-      // The shell has its terminal as it was.
-      try terminal.type("echo n=$(stty -a | grep -c 'isig icanon')\r")
-      try terminal.wait(for: "n=1")
+      try Self.stop(terminal)
+      try Self.checkModes(terminal)
       try terminal.wait(for: "PROMPT> ")
       try terminal.type("fg\r")
       try terminal.wait(for: "keyhole run")
@@ -149,9 +156,7 @@ import Testing
       // Stopped, and continued in the background first.
       try terminal.type(job + "\r")
       try terminal.wait(for: "ready")
-      try terminal.type("\u{1A}")
-      try terminal.wait(for: "Stopped")
-      try terminal.wait(for: "PROMPT> ")
+      try Self.stop(terminal)
       try terminal.type("bg\r")
       try terminal.wait(for: "&")
       try terminal.type("fg\r")
@@ -161,8 +166,7 @@ import Testing
       try terminal.type("line\r")
       try terminal.wait(for: "<line>")
       try terminal.wait(for: "6 PROMPT> ")
-      try terminal.type("echo n=$(stty -a | grep -c 'isig icanon')\r")
-      try terminal.wait(for: "n=1")
+      try Self.checkModes(terminal)
     }
   }
 
@@ -179,9 +183,7 @@ import Testing
       try terminal.wait(for: "hunter2-hunter2")
       try terminal.type("\u{1B}:w\r")
       try terminal.wait(for: "written")
-      try terminal.type("\u{1A}")
-      try terminal.wait(for: "Stopped")
-      try terminal.wait(for: "PROMPT> ")
+      try Self.stop(terminal)
       try terminal.type("fg\r")
       try terminal.wait(for: "hunter2-hunter2")
       try terminal.type(":q\r")

@@ -8,8 +8,8 @@ import Store
 /// A connection that has called a method, until it is gone.
 struct BusClient {
   /// So many sessions may one client have at a time; with a further one the oldest is closed. SecretStorage opens one for each item
-  /// that it reads, and closes none.
-  static let mostSessions = 4096
+  /// that it reads, and closes none. The key of each takes locked memory, of which others need some: 64 KiB are enough for 500.
+  static let mostSessions = 256
   /// So many prompts.
   static let mostPrompts = 64
 

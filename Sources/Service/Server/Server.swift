@@ -76,7 +76,10 @@ package final class Server: Sendable {
     report.add { [secretService] in secretService?.problem.map { [$0] } ?? [] }
     report.bus = { [secretService] in secretService?.address ?? "" }
     report.follow(fileSystem)
-    report.faultsOfViews = { [weak tree] in tree?.views?.problems() ?? [] }
+    report.faultsOfViews = { [weak tree, keychain = stores.keychain] in
+      // The status does not wait until the items of a large keychain are read.
+      keychain?.isLoading == true ? [] : tree?.views?.problems() ?? []
+    }
     stores.settleKeychain()
     do throws(SessionError) {
       session = try Session(fileSystem, options: options.sessionOptions)
