@@ -272,8 +272,8 @@ let package = Package(
       name: "read-file-benchmark", path: "Benchmarks/read-file", swiftSettings: strict,
       linkerSettings: linkedAsCommand),
     .executableTarget(
-      name: "foundation-benchmark", path: "Benchmarks/foundation", swiftSettings: strict,
-      linkerSettings: linkedAsCommand),
+      name: "foundation-benchmark", dependencies: ["CFuse", .product(name: "GRDB", package: "GRDB.swift")],
+      path: "Benchmarks/foundation", swiftSettings: strict, linkerSettings: linkedAsCommand),
 
     .executableTarget(
       name: "wrappers-benchmark", dependencies: ["Foil", "UserDefault"], path: "Benchmarks/wrappers-benchmark"

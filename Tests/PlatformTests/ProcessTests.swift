@@ -66,4 +66,28 @@ import Testing
       #expect(throws: error) { try KernelMount.remove(folder, lazily: true) }
     }
   }
+
+  @Test func processThatExecutesAProgramLosesItsMemory() throws {
+    let child = try Child(["/bin/sh", "-c", "echo a; read line; exec /bin/cat"], input: .piped)
+    defer { child.end() }
+    var byte: UInt8 = 0
+    func readLine() -> Bool { unsafe read(child.output, &byte, 1) == 1 && read(child.output, &byte, 1) == 1 }
+    try #require(readLine())
+    let shell = try #require(ObservedProcess(child.process))
+    #expect(shell.hasItsMemory && shell.executable == FileID("/bin/sh") && shell.sharesMounts)
+    // cat(1) prints the second line only.
+    try #require(unsafe write(child.input, "b\nc\n", 4) == 4 && readLine())
+    #expect(!shell.hasItsMemory && shell.executable == FileID("/bin/cat"))
+    let cat = try #require(ObservedProcess(child.process))
+    #expect(cat.hasItsMemory && cat.executable == FileID("/bin/cat"))
+    child.end()
+    #expect(!cat.hasItsMemory && cat.executable == nil && !cat.sharesMounts)
+    #expect(ObservedProcess(child.process) == nil)
+  }
+
+  @Test func processWithoutMemoryIsNotObserved() {
+    // A thread of the kernel.
+    #expect(ObservedProcess(2) == nil)
+    #expect(ObservedProcess(0) == nil && ObservedProcess(-1) == nil)
+  }
 }

@@ -217,6 +217,43 @@ import Tree
     }
   }
 
+  @Test func guardedIsWhatASecretMayBeRefusedFor() throws {
+    let fixture = TreeFixture()
+    let name = "user.keyhole.guarded"
+    var flagged = KeychainSamples.generic("S", "flagged")
+    flagged.access = [.userPresence]
+    try fixture.items.add(flagged, "x")
+    try fixture.makeItem("keychain/generic/S/plain", "x")
+    try fixture.makeItem("keychain/generic/S/ruled", "x")
+    try fixture.setAttribute("user.keyhole.programs", "allow *", "keychain/generic/S/ruled")
+    func isGuarded(_ account: String) throws -> String {
+      let item = "keychain/generic/S/\(account)"
+      let value = try fixture.attribute(name, item)
+      #expect(try fixture.attribute(name, item + "/value") == value)
+      return value
+    }
+    #expect(try isGuarded("plain") == "false")
+    #expect(try isGuarded("ruled") == "true")
+    #expect(try isGuarded("flagged") == "true")
+    let plain = "keychain/generic/S/plain"
+    #expect(try !fixture.tree.attributeNames(of: fixture.node(plain)).contains(name))
+    // A copy sets what it has read.
+    try fixture.setAttribute(name, "true", plain)
+    try fixture.removeAttribute(name, plain)
+    #expect(errorNumber { try fixture.setAttribute(name, "no", plain) } == EPERM)
+    #expect(try isGuarded("plain") == "false")
+    try fixture.setAttribute("user.keyhole.programs", "allow *", "keychain/generic/S")
+    #expect(try isGuarded("plain") == "true")
+  }
+
+  @Test func lockedSecretIsGuarded() throws {
+    let fixture = TreeFixture()
+    try fixture.makeItem("keychain/generic/S/A", "x")
+    #expect(try fixture.attribute("user.keyhole.guarded", "keychain/generic/S/A/value") == "false")
+    try fixture.tree.lock()
+    #expect(try fixture.attribute("user.keyhole.guarded", "keychain/generic/S/A/value") == "true")
+  }
+
   @Test func itemWithAccessFlagsIsNotOpenedButDeleted() throws {
     let fixture = TreeFixture()
     var item = KeychainSamples.generic("S", "A")

@@ -42,6 +42,10 @@ int linux_allocate(int file, long long offset, long long length) {
   return fallocate(file, FALLOC_FL_KEEP_SIZE, offset, length);
 }
 
+long linux_attribute(const char *path, const char *name, void *value, unsigned long size) {
+  return getxattr(path, name, value, size);
+}
+
 int linux_remove_attribute(const char *path, const char *name) { return removexattr(path, name); }
 
 void *linux_mremap(void *start, size_t length, size_t new_length) {

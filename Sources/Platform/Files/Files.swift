@@ -18,6 +18,15 @@ extension Files {
     }
   }
 
+  /// getxattr(2), symbolic links followed; nil: it has no such attribute, the value is longer than 255 bytes, or it can't be read.
+  package static func attribute(_ name: String, of path: String) -> [UInt8]? {
+    var value = [UInt8](repeating: 0, count: 255)
+    let size = value.count
+    // SAFETY: the array has the size that is given, and lives during the call as the names do.
+    let count = unsafe linux_attribute(path, name, &value, UInt(size))
+    return count < 0 ? nil : Array(value[..<count])
+  }
+
   /// Whether something has a path, symbolic links followed: access(2) with F_OK. False also where that can't be found out.
   package static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 

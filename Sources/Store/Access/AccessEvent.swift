@@ -1,4 +1,5 @@
 public import Model
+import Synchronization
 
 /// An operation of a program on an item, and the scope of an answer to a question.
 public enum AccessOperation: String, Sendable {
@@ -98,29 +99,57 @@ public struct AccessEvent: Sendable {
 
   /// One line of JSON. Command lines are left out: some programs are given passwords there.
   public var line: String {
-    var fields = [
-      ("time", time.iso8601.quotedAsJSON), ("operation", operation.rawValue.quotedAsJSON),
-      ("decision", decision.rawValue.quotedAsJSON),
-    ]
-    fields += item.map { [("item", $0.rawValue.quotedAsJSON)] } ?? []
-    fields += view.map { [("view", $0.rawValue.quotedAsJSON)] } ?? []
-    fields += secrets.words.map { [("secret", $0.quotedAsJSON)] } ?? []
-    fields += caller.map(Self.fields) ?? []
-    return "{\(fields.map { "\"\($0)\":\($1)" }.joined(separator: ","))}\n"
+    // By hand, as a program waits meanwhile: what is said of a caller is kept with its identity where that is.
+    var line = "{\"time\":"
+    line += AccessTime.text(of: time)
+    line += ",\"operation\":\""
+    line += operation.rawValue
+    line += "\",\"decision\":\""
+    line += decision.rawValue
+    line += "\""
+    line.append("item", item?.rawValue)
+    line.append("view", view?.rawValue)
+    line.append("secret", secrets.words)
+    if let caller { line += caller.textForRecord ?? caller.madeTextForRecord }
+    line += "}\n"
+    return line
   }
 }
 
-extension AccessEvent {
-  private static func fields(of caller: Caller.Identity) -> [(String, String)] {
-    var fields = [("program", caller.programName.quotedAsJSON)]
-    fields += caller.process.map { [("pid", "\($0.number)")] } ?? []
-    fields += caller.script.map { [("script", $0.quotedAsJSON)] } ?? []
+/// The latest second that a line had: to make the text of one costs as much as the rest of a line.
+private enum AccessTime {
+  private static let latest = Mutex<(seconds: Int64, text: String)>((.min, ""))
+
+  static func text(of time: Timestamp) -> String {
+    latest.withLock { latest in
+      if latest.seconds != time.seconds { latest = (time.seconds, time.iso8601.quotedAsJSON) }
+      return latest.text
+    }
+  }
+}
+
+extension Caller.Identity {
+  /// What a line of the record says of the process.
+  var madeTextForRecord: String {
+    var text = ""
+    text.append("program", programName)
+    if let process { text += ",\"pid\":\(process.number)" }
+    text.append("script", script)
     // Without its arguments.
-    fields += caller.startedCommand.map { [("starts", $0.name.quotedAsJSON)] } ?? []
-    fields += caller.helped.map { [("for", $0.text.quotedAsJSON)] } ?? []
-    fields += caller.user.map { [("uid", "\($0)")] } ?? []
-    fields += caller.terminal.map { [("terminal", $0.quotedAsJSON)] } ?? []
-    return fields + [("parents", "[\(caller.parents.map(\.quotedAsJSON).joined(separator: ","))]")]
+    text.append("starts", startedCommand?.name)
+    text.append("for", helped?.text)
+    if let user { text += ",\"uid\":\(user)" }
+    text.append("terminal", terminal)
+    return text + ",\"parents\":[\(parents.map(\.quotedAsJSON).joined(separator: ","))]"
+  }
+}
+
+extension String {
+  /// A further field of a JSON object, unless there is no value.
+  fileprivate mutating func append(_ name: StaticString, _ value: String?) {
+    guard let value else { return }
+    self += ",\"\(name)\":"
+    self += value.quotedAsJSON
   }
 }
 

@@ -75,6 +75,8 @@ extension Caller {
     public var session: Process?
     /// Why the process is unidentified, for a person.
     public var obstacle: String?
+    /// What a line of the record says of it, where it is kept for the next access; it never changes.
+    var textForRecord: String?
     private var handle: ProcessHandle?
     /// It was read from the system, with which it can be compared again.
     private var isObserved = false
@@ -121,38 +123,39 @@ extension Caller.Identity {
   /// An identity with what has to stay the same for rules to hold for the process as before.
   struct ForRules: Sendable {
     let identity: Caller.Identity
-    private let handle: ProcessHandle
+    private let process: ObservedProcess
     private let executable: Executable
     /// Of an interpreter of scripts, for which rules can name the script; nil: it is none.
     private let commandLine: [UInt8]?
 
     /// nil: the process is unidentified, its file has lost its path, or it opens items for another program.
     init?(_ identity: Caller.Identity) {
-      guard identity.isObserved, let process = identity.process, let handle = identity.handle,
-        let executable = identity.executable, executable.hasPath, !identity.servesAnother
+      guard identity.isObserved, let process = identity.process, let executable = identity.executable,
+        executable.hasPath, !identity.servesAnother, let observed = ObservedProcess(process.number)
       else { return nil }
-      (self.identity, self.handle, self.executable) = (identity, handle, executable)
-      let isInterpreter = ScriptInterpreter(path: executable.path, file: executable.file) != nil
-      commandLine = isInterpreter ? ProcessFiles(process.number).commandLineBytes : nil
-      // The command line has to be that of the process that was identified.
-      guard !isInterpreter || identity.isUnchanged, identity.script == nil || commandLine?.isEmpty == false
-      else {
-        return nil
-      }
+      var kept = identity
+      kept.textForRecord = identity.madeTextForRecord
+      (self.identity, self.process, self.executable) = (kept, observed, executable)
+      let interpreter = ScriptInterpreter(path: executable.path, file: executable.file)
+      let files = ProcessFiles(process.number)
+      commandLine = interpreter == nil ? nil : files.commandLineBytes
+      guard identity.script == nil || commandLine?.isEmpty == false else { return nil }
+      // What is observed from here on has to be the process, the program and the script that were identified.
+      guard interpreter?.script(of: files) == identity.script, identity.isUnchanged else { return nil }
     }
 
-    var isAlive: Bool { handle.isAlive }
+    /// Whether the process has neither ended nor executed a program since.
+    var isAlive: Bool { process.hasItsMemory }
 
-    /// Whether the process is the same, with the same executable at the same path, in this process's namespaces, and with the
-    /// same command line if that names a script.
+    /// Whether the process is the same and executes the same program as when it was identified, whose file still has its path,
+    /// with the same command line if that names a script.
+    ///
+    /// Its user namespace needs no comparison: there a program can choose which executable it shows, but it would have to be executed
+    /// first.
     var isUnchanged: Bool {
-      guard let process = identity.process else { return false }
-      let files = ProcessFiles(process.number)
-      return files.executable == executable.file && Caller.Identity.sharesFiles(files)
+      process.hasItsMemory && process.executable == executable.file && process.sharesMounts
         && FileID(executable.path) == executable.file
-        && (commandLine.map { $0 == files.commandLineBytes } ?? true)
-        // The last, so that what was read belongs to this process.
-        && handle.isAlive
+        && (commandLine.map { $0 == ProcessFiles(process.number).commandLineBytes } ?? true)
     }
   }
 }
@@ -196,7 +199,7 @@ extension Caller.Identity {
   public func withoutProgram(because reason: String) -> Caller.Identity {
     var identity = self
     (identity.executable, identity.script, identity.startedCommand) = (nil, nil, nil)
-    (identity.obstacle, identity.hidesExecutable) = (reason, true)
+    (identity.obstacle, identity.hidesExecutable, identity.textForRecord) = (reason, true, nil)
     return identity
   }
 
@@ -249,13 +252,6 @@ extension Caller.Identity {
   /// Whether a process has the namespaces of this one.
   private static func isHere(_ files: ProcessFiles) -> Bool {
     !ownNamespaces.isEmpty && ownNamespaces.allSatisfy { files.namespace($0) == $1 }
-  }
-
-  /// Whether a process that had the namespaces of this one has those still that it can change: its pid namespace stays.
-  private static func sharesFiles(_ files: ProcessFiles) -> Bool {
-    [.user, .mount].allSatisfy { name in
-      ownNamespaces[name].map { files.namespace(name) == $0 } ?? false
-    }
   }
 
   /// Empty: they can't be read.

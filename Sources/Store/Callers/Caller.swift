@@ -61,7 +61,11 @@ public struct Caller: Sendable {
   ///
   /// Terminal, session and parents are those of that time: for rules they do not count, and a question needs the present ones.
   func identityForRules() -> Identity? {
-    guard case .thread = source, let process else { return nil }
+    guard case .thread(let thread) = source, thread > 0 else { return nil }
+    // Mostly a process's first thread, whose number is the process's: where that is a known process which has not ended, it is
+    // no other one's.
+    if let identity = RecentCallers.identity(of: ProcessID(rawValue: thread)) { return identity }
+    guard let process, process.rawValue != thread else { return nil }
     return RecentCallers.identity(of: process)
   }
 

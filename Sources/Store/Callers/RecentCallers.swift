@@ -1,9 +1,9 @@
 import Synchronization
 
-/// The processes that rules have let in lately. To identify one takes some fifty system calls, and six to see that it executes the
-/// same program as before.
+/// The processes that rules have let in lately. To identify one takes some fifty system calls, and four to see that it executes
+/// the same program as before.
 enum RecentCallers {
-  /// So many at once: each has a descriptor.
+  /// So many at once: each has two descriptors.
   private static let limit = 64
   private static let known = Mutex<[ProcessID: Caller.Identity.ForRules]>([:])
 

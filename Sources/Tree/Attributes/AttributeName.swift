@@ -11,6 +11,7 @@ enum AttributeName {
   static let name = "user.keyhole.name"
   static let origin = "user.keyhole.origin"
   static let stale = "user.keyhole.stale"
+  static let guarded = "user.keyhole.guarded"
   static let programs = "user.keyhole.programs"
   static let type = "user.keyhole.type"
 

@@ -41,6 +41,9 @@ extension FileTree {
       return .bytes(value)
     }
     if name == AttributeName.stale, let isStale = isStale(place) { return .text("\(isStale)") }
+    if name == AttributeName.guarded, let item = guardedPlace(place) {
+      return .text("\(try isGuarded(item))")
+    }
     switch place {
     case .key(let key): return try attributeValue(name, of: key)
     case .item(let item), .value(let item): return try attributeValue(name, of: item)
@@ -76,7 +79,7 @@ extension FileTree {
     try requireUserName(name)
     try check(condition, name, node)
     if node.keptAttributes != nil { return node.state.withLock { $0.lastAttributes?[name] = value } }
-    if name == AttributeName.stale, isStale(node.place) != nil { return try setStale(value) }
+    if isComputed(name, of: node.place) { return try setComputed(name, value) }
     switch node.place {
     case .key(let key): try setAttribute(name, value, of: key, node, by: caller)
     case .item(let item), .value(let item): try setAttribute(name, value, of: item, permit)
@@ -102,7 +105,7 @@ extension FileTree {
       guard removed != nil else { throw .noSuchAttribute }
       return
     }
-    if name == AttributeName.stale, isStale(node.place) != nil { return }
+    if isComputed(name, of: node.place) { return }
     switch node.place {
     case .item(let item), .value(let item): try removeAttribute(name, of: item, permit)
     case .scratch(let scratch):

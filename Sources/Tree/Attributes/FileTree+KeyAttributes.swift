@@ -33,10 +33,38 @@ extension FileTree {
     }
   }
 
-  /// Sets an attribute that says whether a place is stale: to what it may have been when it was read, so that a copy can set it.
-  func setStale(_ value: [UInt8]) throws(StoreError) {
+  /// The name of the attribute of an item and its secret's file that is `false` where every program gets the secret at once, from
+  /// a keychain that is trusted, and `true` elsewhere.
+  public static let guardedAttribute = AttributeName.guarded
+
+  /// The item of a file, of which `user.keyhole.guarded` says whether it can be read at once; nil: it is none.
+  func guardedPlace(_ place: Place) -> ItemPlace? {
+    switch place {
+    case .item(let item), .value(let item): item
+    default: nil
+    }
+  }
+
+  /// Whether opening an item for reading may be refused or wait for a person, or the keychain is not what was last stored in it.
+  func isGuarded(_ place: ItemPlace) throws(StoreError) -> Bool {
+    guard let keychain, let item = try storedItem(place) else { return false }
+    guard case .trusted = keychain.engine.trust else { return true }
+    return try keychain.mayRefuse(item)
+  }
+
+  /// Whether an attribute of a place is computed, and `true` or `false`.
+  func isComputed(_ name: String, of place: Place) -> Bool {
+    switch name {
+    case AttributeName.stale: isStale(place) != nil
+    case AttributeName.guarded: guardedPlace(place) != nil
+    default: false
+    }
+  }
+
+  /// Sets such an attribute: to what it may have been when it was read, so that a copy can set it.
+  func setComputed(_ name: String, _ value: [UInt8]) throws(StoreError) {
     guard ["true", "false"].contains(String(decoding: value, as: UTF8.self)) else {
-      throw .notPermitted(reason: "`\(AttributeName.stale)` is computed")
+      throw .notPermitted(reason: "`\(name)` is computed")
     }
   }
 

@@ -37,6 +37,9 @@ int linux_file_system(const char *path, unsigned long long *type);
 /// fallocate(2) with FALLOC_FL_KEEP_SIZE: room for a part of a file, whose length stays. 0, or -1 and errno.
 int linux_allocate(int file, long long offset, long long length);
 
+/// getxattr(2): the length of the value. -1 and errno on failure.
+long linux_attribute(const char *path, const char *name, void *value, unsigned long size);
+
 /// removexattr(2). -1 and errno on failure.
 int linux_remove_attribute(const char *path, const char *name);
 

@@ -32,6 +32,8 @@ struct GetCommand: ParsableCommand {
       return endLine(value.last == 0x0A)
     }
     allowUnlockedMemoryWithoutSwap()
+    var isEnded = true
+    if let secret = try MountedSecret(path), secret.read({ isEnded = write($0) }) { return endLine(isEnded) }
     let opened = try OpenedPath(path, .items, .one)
     try write(opened.path.ofValue, of: opened.session)
     opened.session.endProcess()
@@ -46,12 +48,17 @@ struct GetCommand: ParsableCommand {
         let piece = bytes.extracting(start..<min(bytes.count, start + chunk.count))
         var room = chunk.mutableSpan
         room.copy(piece, at: 0)
-        StandardOutput.write(chunk.span.extracting(..<piece.count))
+        isEnded = write(chunk.span.extracting(..<piece.count))
         start += piece.count
-        isEnded = piece[piece.count - 1] == 0x0A
       }
     }
     endLine(isEnded)
+  }
+
+  /// Returns whether the last byte ends a line.
+  private static func write(_ bytes: Span<UInt8>) -> Bool {
+    StandardOutput.write(bytes)
+    return bytes.isEmpty || bytes[bytes.count - 1] == 0x0A
   }
 
   /// Else a shell's prompt would stand behind the value.
