@@ -2,8 +2,8 @@ import Glibc
 
 /// Measures operations in suites of so many keys, and in a vault of so many items.
 ///
-/// What one key of a suite costs is measured in turns for suites of several sizes: one after the other they would be compared in
-/// different states of the machine. The stores of the home have to be empty. Lines `STORE<tab>OPERATION<tab>COUNT<tab>SECONDS` are added to a file; of a
+/// The cost of one key is measured in turns for suites of several sizes: one after the other they would be compared in different
+/// states of the machine. The stores of the home have to be empty. Lines `STORE<tab>OPERATION<tab>COUNT<tab>SECONDS` are added to a file; of a
 /// listing the seconds are those for one entry, and of `memoryOfEntry` they are bytes.
 struct Growth {
   private static let suite = "benchmark.growth"

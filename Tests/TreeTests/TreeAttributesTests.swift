@@ -242,16 +242,19 @@ import Tree
     try fixture.removeAttribute(name, plain)
     #expect(errorNumber { try fixture.setAttribute(name, "no", plain) } == EPERM)
     #expect(try isGuarded("plain") == "false")
-    try fixture.setAttribute("user.keyhole.programs", "allow *", "keychain/generic/S")
-    #expect(try isGuarded("plain") == "true")
   }
 
-  @Test func lockedSecretIsGuarded() throws {
-    let fixture = TreeFixture()
-    try fixture.makeItem("keychain/generic/S/A", "x")
-    #expect(try fixture.attribute("user.keyhole.guarded", "keychain/generic/S/A/value") == "false")
-    try fixture.tree.lock()
-    #expect(try fixture.attribute("user.keyhole.guarded", "keychain/generic/S/A/value") == "true")
+  @Test func secretBelowRulesOrALockIsGuarded() throws {
+    let (name, value) = ("user.keyhole.guarded", "keychain/generic/S/A/value")
+    let (ruled, locked) = (TreeFixture(), TreeFixture())
+    for fixture in [ruled, locked] {
+      try fixture.makeItem("keychain/generic/S/A", "x")
+      #expect(try fixture.attribute(name, value) == "false")
+    }
+    try ruled.setAttribute("user.keyhole.programs", "allow *", "keychain/generic/S")
+    #expect(try ruled.attribute(name, value) == "true")
+    try locked.tree.lock()
+    #expect(try locked.attribute(name, value) == "true")
   }
 
   @Test func itemWithAccessFlagsIsNotOpenedButDeleted() throws {

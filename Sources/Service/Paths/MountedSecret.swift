@@ -35,7 +35,7 @@ package struct MountedSecret {
     return content.lend(to: body)
   }
 
-  /// What was read on another thread.
+  /// The secret, read on another thread.
   private final class Content: Sendable {
     private struct State: ~Copyable {
       var bytes: SecretBytes?
@@ -50,7 +50,7 @@ package struct MountedSecret {
       guard (try? Files.fileSystem(of: path)) == Files.fuse,
         Files.attribute(FileTree.guardedAttribute, of: path) == Array("false".utf8),
         let file = try? Descriptor(path, [.noFollow, .nonBlocking]), let status = try? file.status,
-        status.isRegular, var content = try? SecretBytes(pinnable: Int(clamping: status.size) + 1)
+        status.isRegular, var content = try? SecretBytes(pinnable: Int(clamping: status.size) &+ 1)
       else { return false }
       // One byte of room more: so it is seen where the secret has become a longer one since.
       var count = 0

@@ -129,7 +129,7 @@ private enum AccessTime {
 }
 
 extension Caller.Identity {
-  /// What a line of the record says of the process.
+  /// The fields of the process in a line of the record.
   var madeTextForRecord: String {
     var text = ""
     text.append("program", programName)

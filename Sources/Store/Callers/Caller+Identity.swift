@@ -75,7 +75,7 @@ extension Caller {
     public var session: Process?
     /// Why the process is unidentified, for a person.
     public var obstacle: String?
-    /// What a line of the record says of it, where it is kept for the next access; it never changes.
+    /// Its fields in a line of the record, where they are kept for the next access; they never change.
     var textForRecord: String?
     private var handle: ProcessHandle?
     /// It was read from the system, with which it can be compared again.
@@ -140,7 +140,7 @@ extension Caller.Identity {
       let files = ProcessFiles(process.number)
       commandLine = interpreter == nil ? nil : files.commandLineBytes
       guard identity.script == nil || commandLine?.isEmpty == false else { return nil }
-      // What is observed from here on has to be the process, the program and the script that were identified.
+      // From here on the observed process has to be the one that was identified, with its program and script.
       guard interpreter?.script(of: files) == identity.script, identity.isUnchanged else { return nil }
     }
 
