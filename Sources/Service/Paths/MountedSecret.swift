@@ -50,7 +50,8 @@ package struct MountedSecret {
       guard (try? Files.fileSystem(of: path)) == Files.fuse,
         Files.attribute(FileTree.guardedAttribute, of: path) == Array("false".utf8),
         let file = try? Descriptor(path, [.noFollow, .nonBlocking]), let status = try? file.status,
-        status.isRegular, var content = try? SecretBytes(pinnable: Int(clamping: status.size) &+ 1)
+        status.isRegular, status.size < 1 << 30,
+        var content = try? SecretBytes(pinnable: Int(clamping: status.size) &+ 1)
       else { return false }
       // One byte of room more: so it is seen where the secret has become a longer one since.
       var count = 0
