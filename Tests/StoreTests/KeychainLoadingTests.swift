@@ -69,6 +69,32 @@ import Testing
     #expect(engine.readings == 1)
   }
 
+  @Test func readingThatIsStoppedEndsWithItsPage() throws {
+    let failures = Mutex<[StoreError?]>([])
+    let group = DispatchGroup()
+    try store.beginLoading()
+    for _ in 0..<2 {
+      DispatchQueue(label: "reader").async(group: group) { [store] in
+        let failure: StoreError?
+        do throws(StoreError) {
+          try store.load()
+          failure = nil
+        } catch {
+          failure = error
+        }
+        failures.withLock { $0.append(failure) }
+      }
+    }
+    store.stopLoading()
+    // The first page, and that of a reader that comes after the end.
+    gate.letPass(1)
+    group.wait()
+    let stopped = StoreError.unreachable(reason: "the mount ends")
+    #expect(failures.withLock { $0 } == [stopped, stopped])
+    #expect(!store.isLoaded && !store.isLoading)
+    #expect(try store.item(with: identity(3))?.id == ids[3])
+  }
+
   @Test func folderIsKnownWithItsFirstItem() throws {
     let first = try #require(try MemoryKeychain(sharing: memory).items().first)
     try store.beginLoading()

@@ -178,6 +178,7 @@ package final class Server: Sendable {
       }
       defer { presence?.end() }
       try session.run()
+      stores.keychain?.stopLoading()
       session.unmount()
     } catch {
       throw Failure(mountPoint, "\(error.description); `keyhole doctor` may know more")
@@ -188,6 +189,8 @@ package final class Server: Sendable {
 
   /// The mount point is gone, and the kernel may keep the file system for others: ends with the last file that is open.
   private func leave(_ control: ControlServer, _ service: TreeControlService, _ record: MountRegistration) {
+    // A file that is still open, after --lazy, needs no item that was not found yet; programs on the bus do.
+    if secretService == nil { stores.keychain?.stopLoading() }
     service.end()
     session.forgetMountPoint()
     fileSystem.detach { [session] in session.unmount() }

@@ -28,6 +28,10 @@ extension KeychainStore {
     try load()
   }
 
+  /// Has a reading by pages end with the page that is being read: what waits for it, and later readings, fail. Nobody needs the items
+  /// of a mount that ends.
+  public nonisolated func stopLoading() { isLoadingStopped.store(true, ordering: .relaxed) }
+
   /// Whether the items are being read by pages now: what needs all of them waits for that.
   public nonisolated var isLoading: Bool { loading.withLock { $0 != nil } }
 
@@ -102,6 +106,9 @@ extension KeychainStore {
     all reading: any ItemReading, to loading: ItemLoading
   ) throws(StoreError) {
     while true {
+      guard !isLoadingStopped.load(ordering: .relaxed) else {
+        throw .unreachable(reason: "the mount ends")
+      }
       let page = try reading.next()
       guard !page.isEmpty else { return }
       loading.add(page)

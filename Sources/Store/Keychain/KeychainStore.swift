@@ -30,6 +30,7 @@ public actor KeychainStore {
   nonisolated let index = Mutex<KeychainIndex?>(nil)
   /// The reading of all items by pages that is under way; nil: none.
   nonisolated let loading = Mutex<ItemLoading?>(nil)
+  nonisolated let isLoadingStopped = Atomic(false)
   /// Has documents follow the names of items.
   nonisolated let renameFollower = Mutex<RenameFollower?>(nil)
   nonisolated let verification = Mutex(VerificationSchedule())
