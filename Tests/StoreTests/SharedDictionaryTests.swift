@@ -43,6 +43,27 @@ import Testing
     #expect(first != second && first.differences(from: first).isEmpty)
   }
 
+  /// A removal moves the last entry of a part to another place.
+  @Test func differencesOfManyChangesAreThoseOfDictionaries() {
+    var random = SystemRandomNumberGenerator()
+    for count in [1, 12, 200, 3000] {
+      let first = SharedDictionary(uniqueKeysWithValues: Self.keys(count).map { ($0, 0) })
+      var second = first
+      var expected: [String: String] = [:]
+      for number in 1...(count / 2 + 3) {
+        let key = ExactString("key \(Int.random(in: 0..<(count * 5 / 4 + 1), using: &random))")
+        let value = Int.random(in: 0..<3, using: &random) == 0 ? nil : number
+        second[key] = value
+        expected[key.string] = "\(first[key] ?? -1) \(value ?? -1)"
+      }
+      expected = expected.filter { $0.value != "-1 -1" && $0.value != "0 0" }
+      let found = second.differences(from: first).map {
+        ($0.key.string, "\($0.before ?? -1) \($0.after ?? -1)")
+      }
+      #expect(found.count == expected.count && Dictionary(found) { $0 + $1 } == expected)
+    }
+  }
+
   @Test func onlyWhatIsNotSharedIsCompared() {
     let first = SharedDictionary(uniqueKeysWithValues: Self.keys(10_000).map { ($0, 1) })
     var second = first

@@ -224,11 +224,33 @@ extension SharedDictionary {
     }
     var differences: [Difference] = []
     for (before, after) in zip(other.parts, parts) where before !== after {
-      differences += Self.differences(
-        before?.entries ?? [], after?.entries ?? [], { before?.value(of: $0, $0.hashValue) },
-        { after?.value(of: $0, $0.hashValue) }, areEqual)
+      Self.add(to: &differences, before, after, areEqual)
     }
     return differences
+  }
+
+  /// Compares the entries in a row: nearly all are at the same place in both parts, where no hash is needed to find them.
+  @inlinable static func add(
+    to differences: inout [Difference], _ before: Part?, _ after: Part?, _ areEqual: (Value, Value) -> Bool
+  ) {
+    let (countBefore, countAfter) = (before?.entries.count ?? 0, after?.entries.count ?? 0)
+    for index in 0..<Swift.max(countBefore, countAfter) {
+      let old = index < countBefore ? before?.entries[index] : nil
+      let new = index < countAfter ? after?.entries[index] : nil
+      if let old, let new, old.key == new.key {
+        if !areEqual(old.value, new.value) {
+          differences.append(Difference(key: new.key, before: old.value, after: new.value))
+        }
+        continue
+      }
+      if let old, after?.value(of: old.key, old.key.hashValue) == nil {
+        differences.append(Difference(key: old.key, before: old.value, after: nil))
+      }
+      guard let new else { continue }
+      let value = before?.value(of: new.key, new.key.hashValue)
+      if let value, areEqual(value, new.value) { continue }
+      differences.append(Difference(key: new.key, before: value, after: new.value))
+    }
   }
 
   @inlinable static func differences(
