@@ -190,7 +190,7 @@ import Testing
     try engine.set("mine", .string("1"), in: "a")
     try engine.set("both", .string("1"), in: "a")
     // It has read the file before, and sets two keys.
-    try writeElsewhere(["mine": "0", "both": "2", "other": "2"])
+    try writeElsewhere(["mine": "0", "both": "2", "other": "2"], secondsLater: 60)
     let expected: [ExactString: SettingValue] = [
       "mine": .string("1"), "both": .string("2"), "other": .string("2"),
     ]

@@ -15,16 +15,37 @@ extension Timestamp {
   public var iso8601: String {
     let (days, second) = seconds.flooredQuotient(by: 86_400)
     let day = CalendarDay(daysSinceEpoch: days)
-    let date = "\(day.yearText)-\(day.month.padded(to: 2))-\(day.day.padded(to: 2))"
-    let clock = [second / 3_600, second / 60 % 60, second % 60].map { $0.padded(to: 2) }
-    return "\(date)T\(clock.joined(separator: ":"))Z"
+    // By bytes: each event and each line of the record has a time.
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(20)
+    func add(_ number: Int64) {
+      for digit in [number / 10, number % 10] {
+        bytes.append(UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: digit))
+      }
+    }
+    func add(_ separator: Unicode.Scalar, _ number: Int64) {
+      bytes.append(UInt8(ascii: separator))
+      add(number)
+    }
+    if (0...9_999).contains(day.year) {
+      add(day.year / 100)
+      add(day.year % 100)
+    } else {
+      bytes += day.longYear.utf8
+    }
+    add("-", day.month)
+    add("-", day.day)
+    add("T", second / 3_600)
+    add(":", second / 60 % 60)
+    add(":", second % 60)
+    bytes.append(UInt8(ascii: "Z"))
+    return String(decoding: bytes, as: UTF8.self)
   }
 }
 
 extension CalendarDay {
-  fileprivate var yearText: String {
-    if (0...9_999).contains(year) { return year.padded(to: 4) }
-    return (year < 0 ? "-" : "+") + abs(year).padded(to: 6)
+  fileprivate var longYear: String {
+    (year < 0 ? "-" : "+") + abs(year).padded(to: 6)
   }
 }
 
