@@ -28,7 +28,7 @@ extension KeychainStore {
     try load()
   }
 
-  /// Has a reading by pages end with the page that is being read: what waits for it, and later readings, fail. Nobody needs the items
+  /// Ends a reading by pages after the present page: callers that wait for it, and later readings, fail. No program needs the items
   /// of a mount that ends.
   public nonisolated func stopLoading() { isLoadingStopped.store(true, ordering: .relaxed) }
 
