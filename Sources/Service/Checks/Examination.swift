@@ -20,7 +20,7 @@ package struct Examination {
       + CredentialInstallation.notes(places)
       + (notesOfVault ?? [])
       + (notesOfVault != nil && isServed
-        ? AccessNotes.all(places)
+        ? EditorRemains.notes(places) + AccessNotes.all(places)
           + ViewChecks.refusals(places, besides: problems) : [])
   }
 
