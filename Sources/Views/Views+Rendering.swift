@@ -1,4 +1,5 @@
 public import Model
+import Platform
 public import SecretMemory
 public import Store
 import ViewFormats
@@ -39,21 +40,23 @@ extension Views {
   /// The file of a view, with all values of one moment.
   ///
   /// - Throws: `missingPart` where an item or a setting is missing, `locked`, `accessDenied`, `notRepresentable` for a value that
-  ///   the dialect can't carry, `loop`, `tooLarge`, `outOfMemory`.
+  ///   the dialect can't carry, `loop`, `tooLarge`, `outOfMemory`, `system` with EAGAIN where the values change all the time.
   public func render(_ view: View, _ permit: Permit?) throws(StoreError) -> SecretBytes {
     let template = try template(of: view)
-    for _ in 1..<Self.mostAttempts {
+    for _ in 0..<Self.mostAttempts {
       let basis = try basis(of: view)
       let bytes = try rendered(template, of: view, permit)
-      // Else a change came in between, of which it may have one half.
-      guard try self.basis(of: view) == basis else { continue }
+      // A value is stored before its item shows that, so the items alone don't tell of a change in between. Where all values are the
+      // same in two readings one after the other, all of them were stored at the moment between the two.
+      let isOfOneMoment = try rendered(template, of: view, permit) == bytes
+      guard isOfOneMoment, try self.basis(of: view) == basis else { continue }
       note(bytes.count, basis, of: view)
       return bytes
     }
-    return try rendered(template, of: view, permit)
+    throw .system(.EAGAIN, operation: "reading all values of one moment")
   }
 
-  static let mostAttempts = 8
+  static let mostAttempts = 32
 
   private func rendered(
     _ template: ViewTemplate, of view: View, _ permit: Permit?

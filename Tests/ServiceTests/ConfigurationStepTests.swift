@@ -45,6 +45,37 @@ import Testing
     #expect(throws: Failure.self) { try member("{\"a\":") }
   }
 
+  /// The outcome without a change says whether the change is in place.
+  @Test func whatIsInPlaceIsFoundWithoutAChange() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/config"
+    func outcome(_ change: ConfigurationStep.Change, _ file: String) throws -> ConfigurationStep.Outcome {
+      try ConfigurationFile.write(Array(file.utf8), to: path)
+      let outcome = try ConfigurationStep(path: path, change: change, isNewFile: true).revert(isDry: true)
+      #expect(try ConfigurationFile.read(path) == Array(file.utf8))
+      return outcome
+    }
+    let line = ConfigurationStep.Change.append("build --credential_helper=/keyhole\n")
+    #expect(try outcome(line, "a\nbuild --credential_helper=/keyhole\nb\n") == .done)
+    #expect(try outcome(line, "a\n") == .missing)
+    #expect(try outcome(line, "#build --credential_helper=/keyhole\n") == .missing)
+    #expect(try outcome(line, "build --credential_helper=/keyhole --more\n") == .changed)
+    #expect(try outcome(.file("keyhole\n"), "keyhole\n") == .done)
+    #expect(try outcome(.file("keyhole\n"), "other\n") == .changed)
+    let member = ConfigurationStep.Change.member("credsStore", value: "keyhole")
+    #expect(try outcome(member, "{\"credsStore\":\"keyhole\"}") == .done)
+    #expect(try outcome(member, "{\"credsStore\":\"pass\"}") == .missing)
+    #expect(try outcome(member, "{}") == .missing)
+    _ = try Files.remove(path)
+    for change in [line, .file("keyhole\n"), member, .link("/keyhole")] {
+      #expect(try ConfigurationStep(path: path, change: change).revert(isDry: true) == .missing)
+    }
+    try Files.makeLink(path, to: "/keyhole")
+    #expect(try ConfigurationStep(path: path, change: .link("/keyhole")).revert(isDry: true) == .done)
+    #expect(try ConfigurationStep(path: path, change: .link("/other")).revert(isDry: true) == .changed)
+    #expect(try Files.target(ofLink: path) == "/keyhole")
+  }
+
   @Test func appendedTextIsTakenOutOfWhateverStandsAroundIt() throws {
     let folder = try TemporaryFolder()
     let path = folder.path + "/config"

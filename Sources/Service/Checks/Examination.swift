@@ -16,9 +16,12 @@ package struct Examination {
 
   /// It asks the keychain and its bus, which may take seconds: the problems should be printed before.
   package var notes: [Note] {
-    SystemNotes.all + PlainSecrets.notes(places, besides: problems) + (notesOfVault ?? [])
+    SystemNotes.all + PlainSecrets.notes(places, besides: problems)
+      + CredentialInstallation.notes(places)
+      + (notesOfVault ?? [])
       + (notesOfVault != nil && isServed
-        ? AccessNotes.all(places) + ViewChecks.refusals(places, besides: problems) : [])
+        ? EditorRemains.notes(places) + AccessNotes.all(places)
+          + ViewChecks.refusals(places, besides: problems) : [])
   }
 
   /// Called with the amount so far, and of all.

@@ -105,25 +105,27 @@ extension ConfigurationStep {
     return nil
   }
 
+  /// `isDry`: nothing is changed, and the outcome is what it would be. It is `done` where the change is in place.
+  ///
   /// - Throws: `Failure` where the file can't be read or written.
-  func revert() throws -> Outcome {
-    if case .link(let target) = change { return try revertLink(target) }
+  func revert(isDry: Bool = false) throws -> Outcome {
+    if case .link(let target) = change { return try revertLink(target, isDry) }
     guard let present = try ConfigurationFile.read(path) else { return .missing }
     if let user = kubernetesUser, !isUnchanged(in: present) {
       let (outcome, left) = user.removed(from: present)
-      if outcome == .done { try ConfigurationFile.write(left, to: path) }
+      if outcome == .done, !isDry { try ConfigurationFile.write(left, to: path) }
       return outcome
     }
     let left: [UInt8]
     switch change {
     case .append(let text):
-      guard let range = present.firstRange(of: Array(text.utf8)) else {
+      guard let range = Self.lines(text, in: present) else {
         return Self.hasPart(of: text, present) ? .changed : .missing
       }
       let rest = present.dropFirst(range.upperBound)
       left = Array(present.prefix(range.lowerBound)) + Self.kept(of: text, before: rest) + Array(rest)
     case .insert(let text, _), .replace(let text, _):
-      guard let range = present.firstRange(of: Array(text.utf8)) else {
+      guard let range = Self.lines(text, in: present) else {
         return Self.hasPart(of: text, present) ? .changed : .missing
       }
       var former: [UInt8] = []
@@ -135,14 +137,25 @@ extension ConfigurationStep {
       case nil: return .missing
       }
       if isNewFile, left.filter({ ![0x20, 0x09, 0x0A].contains($0) }) == Array("{}".utf8) {
-        return try remove()
+        return isDry ? .done : try remove()
       }
-    case .file(let text): return present == Array(text.utf8) ? try remove() : .changed
+    case .file(let text):
+      guard present == Array(text.utf8) else { return .changed }
+      return isDry ? .done : try remove()
     case .link: return .missing
     }
+    guard !isDry else { return .done }
     if isNewFile, left.isEmpty { return try remove() }
     try ConfigurationFile.write(left, to: path)
     return .done
+  }
+
+  /// The range of a text that begins a line of a file: what stands behind a `#` is none of it.
+  private static func lines(_ text: String, in file: [UInt8]) -> Range<Int>? {
+    file.ranges(of: Array(text.utf8)).first { range in
+      range.isEmpty || file[range.lowerBound] == 0x0A || range.lowerBound == 0
+        || file[range.lowerBound - 1] == 0x0A
+    }
   }
 
   /// The user that a kubeconfig has got; nil: the change is of another file.
@@ -224,10 +237,10 @@ extension ConfigurationStep {
     }
   }
 
-  private func revertLink(_ target: String) throws -> Outcome {
+  private func revertLink(_ target: String, _ isDry: Bool) throws -> Outcome {
     guard Files.hasName(path) else { return .missing }
     guard (try? Files.target(ofLink: path)) == target else { return .changed }
-    return try remove()
+    return isDry ? .done : try remove()
   }
 }
 

@@ -30,7 +30,14 @@ package struct CredentialInstallation {
   /// - Returns: lines for people: what was done, or with `isDry` what would be.
   /// - Throws: `Failure` where something is there that would be changed.
   package func install(isDry: Bool) throws -> String {
-    guard try notedSteps() == nil else { return "\(tool.rawValue): it is installed already\n" }
+    if let noted = try notedSteps() {
+      let missing = try missingSteps(of: noted)
+      guard !missing.isEmpty else { return "\(tool.rawValue): it is installed already\n" }
+      guard !isDry else { return missing.map(\.plan).joined() + (tool.nextSteps ?? "") }
+      // The steps that are still in place are taken back too: all of them are written as for the first time.
+      for step in noted.reversed() { _ = try step.revert() }
+      try removeJournal()
+    }
     let steps = try ConfigurationStep.countingFolders(tool.steps(detail))
     let plan = steps.map(\.plan).joined() + (tool.nextSteps ?? "")
     guard !isDry else { return plan }
@@ -43,6 +50,21 @@ package struct CredentialInstallation {
       }
     }
     return plan
+  }
+
+  /// Those of the steps that were made and are not in place any more.
+  ///
+  /// - Throws: `Failure` where another text has the place of one; nothing was changed.
+  private func missingSteps(of noted: [ConfigurationStep]) throws -> [ConfigurationStep] {
+    let outcomes = try noted.map { try $0.revert(isDry: true) }
+    let changed = zip(noted, outcomes).filter { $0.1 == .changed }.map(\.0.path)
+    guard changed.isEmpty else {
+      throw Failure(
+        changed.joined(separator: ", "),
+        "what was written there for \(tool.rawValue) has been changed since, and stays; take it out by hand, then the same command again"
+      )
+    }
+    return zip(noted, outcomes).filter { $0.1 == .missing }.map(\.0)
   }
 
   /// - Returns: lines for people.
@@ -66,10 +88,49 @@ package struct CredentialInstallation {
         "what was written there has been changed since, and stays; take it out by hand, then remove \(journal)"
       )
     }
-    _ = try? Files.remove(journal)
+    try removeJournal()
+    return lines
+  }
+
+  private func removeJournal() throws {
+    do throws(Errno) { _ = try Files.remove(journal) } catch {
+      throw Failure(journal, "it can't be removed: \(error)")
+    }
     // Only where no other tool is noted there.
     try? Files.removeFolder(Files.folder(of: journal))
-    return lines
+  }
+}
+
+// MARK: Checks
+
+extension CredentialInstallation {
+  /// The notes of `keyhole doctor`: what was written for a tool and is not there any more.
+  static func notes(_ places: StoragePaths) -> [Note] {
+    let ending = ".json"
+    let files = ((try? Files.names(in: places.state + "/credential-tools")) ?? []).sorted()
+    return files.filter { $0.hasSuffix(ending) }.flatMap { file -> [Note] in
+      let name = file.dropLast(ending.count).replacing("%2F", with: "/")
+      return (try? CredentialInstallation(String(name)))?.notes(name: String(name)) ?? []
+    }
+  }
+
+  private func notes(name: String) -> [Note] {
+    let steps = (try? notedSteps()) ?? []
+    let command = "`keyhole credential install \(name.quotedForShell)`"
+    return steps.compactMap { step in
+      let words: (reason: String, remedy: String)
+      switch try? step.revert(isDry: true) {
+      case .missing?: words = ("is not there any more", "\(command) writes it again")
+      case .changed?:
+        words = ("has been changed since", "take it out by hand, and \(command) writes it again")
+      default: return nil
+      }
+      return Note(
+        subject: step.path,
+        reason:
+          "what was written there for \(tool.rawValue) \(words.reason); \(tool.rawValue) may keep passwords elsewhere, in plain text",
+        remedy: words.remedy)
+    }
   }
 }
 
