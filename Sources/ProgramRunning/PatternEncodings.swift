@@ -37,11 +37,13 @@ struct URLForm {
   /// A blank becomes `+`: application/x-www-form-urlencoded.
   var hasPlus = false
 
-  /// RFC 3986 in both cases of digits; with `/` as Python's `quote`; JavaScript's `encodeURIComponent` and `encodeURI`; a form,
-  /// also as the URL standard has it.
+  /// RFC 3986, with `/` as Python's `quote`, and a form, each in both cases of digits; JavaScript's `encodeURIComponent` and
+  /// `encodeURI`; a form as the URL standard has it.
   static let all = [
-    URLForm(kept: ""), URLForm(kept: "", digits: .lower), URLForm(kept: "/"), URLForm(kept: "!*'()"),
-    URLForm(kept: "!*'();/?:@&=+$,#"), URLForm(kept: "", hasPlus: true), URLForm(kept: "*", hasPlus: true),
+    URLForm(kept: ""), URLForm(kept: "", digits: .lower), URLForm(kept: "/"),
+    URLForm(kept: "/", digits: .lower), URLForm(kept: "!*'()"), URLForm(kept: "!*'();/?:@&=+$,#"),
+    URLForm(kept: "", hasPlus: true), URLForm(kept: "", digits: .lower, hasPlus: true),
+    URLForm(kept: "*", hasPlus: true),
   ]
 
   func escape(_ byte: UInt8, _ add: SecretPatterns.Add) throws(SecretMemoryError) {

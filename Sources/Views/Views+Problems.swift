@@ -30,18 +30,38 @@ extension Views {
     }
     // Of a locked vault no value is known.
     guard let template = try? template(of: view) else { return problems }
-    let faults = template.faults { (slot, body) throws(ViewError) in
+    let faults = faults(in: template, besides: missing)
+    if !faults.isEmpty {
+      let remedy = remedy(forFaultsIn: template, view, besides: missing)
+      problems += faults.map { fault in
+        Problem(subject: view.document.name.string, reason: fault.message, remedy: remedy)
+      }
+    }
+    return problems + exposures(in: template, view)
+  }
+
+  private func faults(in template: borrowing ViewTemplate, besides missing: [String]) -> [ViewError] {
+    template.faults { (slot, body) throws(ViewError) in
       guard !missing.contains(slot.reference), let value = try? valueToMeasure(at: slot.reference) else {
         return
       }
       try body(value.span)
     }
-    problems += faults.map { fault in
-      Problem(
-        subject: view.document.name.string, reason: fault.message,
-        remedy: "change the value, or the dialect of the view (`user.keyhole.dialect`)")
+  }
+
+  private func remedy(
+    forFaultsIn template: borrowing ViewTemplate, _ view: View, besides missing: [String]
+  ) -> String {
+    guard view.format == .env else { return "change the value: the file's format has no way to write it" }
+    let others = EnvDialect.allCases.filter { dialect in
+      guard dialect != view.dialect, let other = try? template.replacingDialect(dialect) else { return false }
+      return faults(in: other, besides: missing).isEmpty
     }
-    return problems + exposures(in: template, view)
+    guard let first = others.first else { return "change the value: no dialect of the format has a way to write it" }
+    let path = "views/\(view.name.string)".quotedForShell
+    return "change the value, or the dialect, if the program that reads the file has it: "
+      + "`keyhole attr \(path) keyhole.dialect \(first.rawValue)`"
+      + (others.count > 1 ? " (or \(others.dropFirst().map(\.rawValue).joined(separator: ", ")))" : "")
   }
 
   private func exposures(in template: ViewTemplate, _ view: View) -> [Problem] {

@@ -171,10 +171,32 @@ import Testing
       try world.check("keyhole doctor 2> /dev/null | grep -c 'was interrupted'", prints: "1\n")
       try world.check("keyhole adopt --yes ~/.env > /dev/null 2>&1; cat ~/.env", prints: "A=abc\n")
       try world.check("test -L ~/.env && cat ~/.env.before-keyhole", prints: "A=abc\n")
-      // The old file is named also when the file was written again.
+      // The old file goes when the file was written again with the same in it; else it is named.
       try world.check(
-        "keyhole adopt --undo --yes ~/.env > /dev/null; keyhole doctor 2> /dev/null | grep -c 'shred -u'",
-        prints: "1\n")
+        "keyhole adopt --undo --yes ~/.env > /dev/null; cat ~/.env; ls -A ~ | grep -c before-keyhole || true",
+        prints: "A=abc\n0\n")
+      try world.check(
+        """
+        cd ~; keyhole adopt --yes .env > /dev/null 2>&1; sed -i --follow-symlinks s/abc/def/ .env
+        keyhole adopt --undo --yes .env 2>&1 > /dev/null | grep -o 'shred -u.*before-keyhole`'; cat .env .env.before-keyhole
+        keyhole doctor 2> /dev/null | grep -c 'shred -u'
+        """, prints: "shred -u \(world.home)/.env.before-keyhole`\nA=def\nA=abc\n1\n")
+    }
+  }
+
+  /// The view, or the items, may have other names by now.
+  @Test func whatWasRenamedIsWrittenToo() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      for rename in ["views/netrc views/mine", "keychain/generic/netrc keychain/generic/mine"] {
+        try world.check("rm -f ~/.netrc; cat > ~/.netrc", sending: Array(Self.netrc.utf8))
+        try world.check(
+          """
+          keyhole adopt --yes --erase ~/.netrc > /dev/null; keyhole mv \(rename)
+          keyhole adopt --undo --yes ~/.netrc > /dev/null 2>&1; stat -c %F ~/.netrc; cat ~/.netrc; rm -f ~/.netrc
+          keyhole rm -r --yes keychain/generic/netrc keychain/generic/mine views/netrc views/mine 2> /dev/null || true
+          """, prints: "regular file\n" + Self.netrc)
+      }
     }
   }
 
@@ -319,9 +341,9 @@ import Testing
         )
       }
       let item = "keychain/generic/netrc/a.example.u.password"
-      try undoes("printf other | keyhole set \(item)", "was changed since")
+      try undoes("printf other | keyhole set \(item)", "was changed or renamed since")
       try undoes("keyhole view other --format env --from P=\(item)", "the view other has values of it")
-      try undoes("printf x | keyhole set keychain/generic/netrc/mine", "an item was added")
+      try undoes("printf x | keyhole set keychain/generic/netrc/mine", "was added to keychain/generic/netrc")
       try undoes(
         "keyhole view netrc --link ~/second", "it has another link".replacing("it", with: "views/netrc"))
     }

@@ -35,6 +35,26 @@ struct AdoptedTarget {
     }
   }
 
+  /// The items that were made, wherever they are now.
+  private func items(_ made: AdoptionJournal.Made, _ session: TreeSession) throws -> [Item] {
+    try session.attempt(TreePath(service)) { () throws(StoreError) in
+      guard let keychain = session.stores.keychain else { throw .notFound }
+      return try keychain.read { index in index.all.filter { made[$0.id.rawValue] != nil } }
+    }
+  }
+
+  /// Where the view or the item of an adoption is now: it may have been renamed. nil: it is not there any more.
+  static func path(of entry: AdoptionJournal.Entry, _ session: TreeSession) throws -> String? {
+    let target = AdoptedTarget(path: entry.target)
+    guard target.isView else {
+      return try target.items(entry.made, session).first.map { FileTree.path(of: $0.identity) }
+    }
+    let views = try session.attempt(TreePath("views")) { () throws(StoreError) in
+      try session.tree.views?.all() ?? []
+    }
+    return views.first { entry.made[$0.document.id.rawValue] != nil }.map { "views/\($0.name.string)" }
+  }
+
   /// All that is in the service, and the view.
   func made(_ session: TreeSession) throws -> AdoptionJournal.Made {
     var made: AdoptionJournal.Made = [:]
@@ -49,16 +69,14 @@ struct AdoptedTarget {
     _ made: AdoptionJournal.Made, for file: String, _ session: TreeSession
   ) throws -> String? {
     guard !made.isEmpty else { return "it is not known which items were made for the file" }
-    var known = made
-    for item in try items(session) {
-      guard let time = known.removeValue(forKey: item.id.rawValue) else {
-        return "an item was added to \(service)"
-      }
-      guard time == item.modified.word, item.otpauth == nil else {
-        return "\(FileTree.path(of: item.identity)) was changed since"
-      }
+    if let new = try items(session).first(where: { made[$0.id.rawValue] == nil }) {
+      return "\(FileTree.path(of: new.identity)) was added to \(service)"
     }
-    let own = Set(try items(session).map { FileTree.path(of: $0.identity) })
+    let items = try items(made, session)
+    for item in items where made[item.id.rawValue] != item.modified.word || item.otpauth != nil {
+      return "\(FileTree.path(of: item.identity)) was changed or renamed since"
+    }
+    let own = Set(items.map { FileTree.path(of: $0.identity) })
     let all = try session.attempt(TreePath("views")) { () throws(StoreError) in
       try session.tree.views?.all() ?? []
     }
@@ -72,12 +90,13 @@ struct AdoptedTarget {
     return nil
   }
 
-  /// Removes the view, then its items. What is not there any more is passed by.
-  func remove(_ session: TreeSession) throws {
+  /// Removes the view, then its items: those that were made, or all of the service where that is not known. What is not there any more
+  /// is passed by.
+  func remove(_ session: TreeSession, _ made: AdoptionJournal.Made = [:]) throws {
     if let view = try view(session) {
       try session.attempt(treePath) { () throws(StoreError) in try session.tree.views?.remove(view) }
     }
-    let items = try items(session)
+    let items = try made.isEmpty ? items(session) : items(made, session)
     try session.attempt(TreePath(service)) { () throws(StoreError) in
       if !items.isEmpty { try session.stores.keychain?.remove(items.map(\.id)) }
     }

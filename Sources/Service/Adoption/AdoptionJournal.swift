@@ -33,6 +33,11 @@ struct AdoptionJournal: ~Copyable {
     let permissions: UInt32
     var stage = Stage.making
     var made: Made = [:]
+
+    /// The same file, whose view or item has another path by now.
+    func moved(to target: String, link: String) -> Entry {
+      Entry(file: file, target: target, link: link, permissions: permissions, stage: stage, made: made)
+    }
   }
 
   /// The end of the name of a file whose name a link has taken.

@@ -9,6 +9,8 @@ import Views
 /// Writes an adopted file again, from what the keychain has now, and removes what was made for it.
 package struct AdoptionUndo {
   private var entry: AdoptionJournal.Entry
+  /// Where the link leads.
+  private let former: String
   private let session: TreeSession
   private let places: StoragePaths
   /// Whether the file has its name: of a run that was ended, of this or of the adoption.
@@ -27,16 +29,33 @@ package struct AdoptionUndo {
     hasFile = try isBegun && Files.status(path, followingLinks: false)?.isRegular == true
     // An adoption that was interrupted may not have stored the values.
     isMissing = try entry.stage != .making && Files.status(path, followingLinks: false) == nil
-    guard hasFile || isMissing || (try? Files.target(ofLink: path)) == entry.link else {
+    session = try TreeSession(for: TreePath(entry.target))
+    var present = entry
+    if !hasFile, !isMissing, (try? Files.target(ofLink: path)) == nil {
       throw Failure(
         path,
         "it is no longer the link to \(entry.link); nothing was changed. Where nothing has the name, the file is written there"
       )
     }
-    self.entry = entry
-    session = try TreeSession(for: TreePath(entry.target))
     try session.requireOpen(
       for: path, "so its values can't be read" + (isMissing ? "" : "; the link is still there"))
+    // The view or the item may have another name since, to which the link of a view follows.
+    if let target = try AdoptedTarget.path(of: entry, session), target != entry.target,
+      entry.link.hasSuffix(entry.target) || entry.link.hasSuffix(entry.target + "/value")
+    {
+      let isItem = entry.link.hasSuffix("/value") && !target.hasPrefix("views/")
+      let mount = entry.link.dropLast((entry.target + (isItem ? "/value" : "")).utf8.count)
+      present = entry.moved(to: target, link: mount + target + (isItem ? "/value" : ""))
+    }
+    let link = try? Files.target(ofLink: path)
+    guard hasFile || isMissing || link == entry.link || link == present.link else {
+      throw Failure(
+        path,
+        "it is no longer the link to \(present.link); nothing was changed. Where nothing has the name, the file is written there"
+      )
+    }
+    former = link ?? entry.link
+    self.entry = present
   }
 
   /// The path in the tree of the view or the item.
@@ -48,9 +67,10 @@ package struct AdoptionUndo {
   /// Puts a file with the present values in the place of the link, or where nothing has its name, and removes the view, and the items that were made for it, unless they were
   /// changed since or something else uses them.
   ///
-  /// - Returns: why they stay; nil: they are removed.
+  /// - Returns: why they stay, nil: they are removed; and the old file that the adoption has not overwritten, where it has something else
+  ///   in it.
   /// - Throws: `Failure`; what had the name then still has it.
-  package mutating func run() throws -> String? {
+  package mutating func run() throws -> (obstacle: String?, remains: String?) {
     var journal = try AdoptionJournal(in: places.state)
     let wasMaking = entry.stage == .making
     let remains = entry.file + AdoptionJournal.remainsEnding
@@ -66,7 +86,8 @@ package struct AdoptionUndo {
     let target = AdoptedTarget(path: entry.target)
     // Nothing but that run has known of what it was making.
     let obstacle = wasMaking && hasFile ? nil : try target.obstacle(entry.made, for: entry.file, session)
-    if obstacle == nil { try target.remove(session) } else { try forgetLink() }
+    if obstacle == nil { try target.remove(session, entry.made) } else { try forgetLink() }
+    if isCopy(remains) { _ = try? Files.remove(remains) }
     // An entry stays as long as the old file does, so that `keyhole doctor` names that.
     if Files.hasName(remains) {
       entry.stage = .undone
@@ -74,7 +95,16 @@ package struct AdoptionUndo {
     } else {
       try journal.remove(entry.file)
     }
-    return obstacle
+    return (obstacle, Files.hasName(remains) ? remains : nil)
+  }
+
+  /// Whether a file has the same in it as the one that has its name back.
+  private func isCopy(_ path: String) -> Bool {
+    guard (try? Files.status(path, followingLinks: false))??.isRegular == true,
+      let old = try? PlainFile(path), let copy = try? AdoptedContent(old.content()),
+      let new = try? Adoption.read(entry.file)
+    else { return false }
+    return copy.isEqual(to: new)
   }
 
   private func write(_ bytes: borrowing SecretBytes) throws {
@@ -88,7 +118,7 @@ package struct AdoptionUndo {
       if isMissing {
         try Files.renameWithoutReplacing(temporary, to: entry.file)
       } else {
-        guard try Files.target(ofLink: entry.file) == entry.link else { throw .EBUSY }
+        guard try Files.target(ofLink: entry.file) == former else { throw .EBUSY }
         try Files.rename(temporary, to: entry.file)
       }
       try Files.synchronizeFolder(Files.folder(of: entry.file))

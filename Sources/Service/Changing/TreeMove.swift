@@ -47,12 +47,12 @@ package struct TreeMove {
   ///
   /// `advance` is called after each item.
   /// - Throws: `Failure` for a folder without `withContent`; for an item that can't be copied, and those before it are.
-  package func copy(withContent: Bool = false, _ advance: () -> Void = {}) throws {
+  package func copy(withContent: Bool = false, _ onItem: (Int, Int) -> Void = { _, _ in }) throws {
     if source.isItem { return try copyItem() }
     try requireCopyable()
     guard node.isDirectory else { return try copySetting() }
     guard withContent else { throw Failure(source.string, "it is a folder; `keyhole cp -r` copies it") }
-    try source.components.first == "defaults" ? copySuite() : copyItems(advance)
+    try source.components.first == "defaults" ? copySuite() : copyItems(onItem)
   }
 }
 
@@ -164,16 +164,17 @@ extension TreeMove {
   }
 
   /// An item's folder without a secret is left out.
-  private func copyItems(_ advance: () -> Void) throws {
+  private func copyItems(_ onItem: (Int, Int) -> Void) throws {
     let entries = try session.attempt(source) { () throws(StoreError) in try session.tree.list(node) }
-    for name in entries.filter(\.isDirectory).map(\.name).sorted(by: { ExactString($0) < ExactString($1) }) {
+    let names = entries.filter(\.isDirectory).map(\.name).sorted { ExactString($0) < ExactString($1) }
+    for (index, name) in names.enumerated() {
+      onItem(index, names.count)
       let item = try TreeMove(source.appending(name), to: target.appending(name), in: session)
       let isStored = try session.attempt(item.source) { () throws(StoreError) in
         try session.tree.item(of: item.node) != nil
       }
       guard isStored else { continue }
       try item.copyItem()
-      advance()
     }
   }
 

@@ -71,15 +71,28 @@ package struct ConfigurationSession {
   package func set(_ key: ConfigurationKey, to words: [String], inVault: Bool) throws -> Place {
     let value = try attempt(key) { () throws(StoreError) in try key.value(reading: words) }
     if key == .authCommand, words != [""] { try MountOptions.requireProgram(key, words[0]) }
+    if key == .browsers { for path in words where !path.isEmpty { try Self.requireBrowser(path) } }
     guard inVault || key.isForVault(value) || isSealed(key) else {
       try attempt(key) { () throws(StoreError) in try store(value, key) }
       return .suite
     }
-    if !key.isForVault(value), !isSealed(key) {
-      RuleChange.warn(of: "a later change of this setting", in: session.stores.keychain)
-    }
+    let isNew = !key.isForVault(value) && !isSealed(key)
     try changeVault(key, to: value)
+    if isNew { RuleChange.warn(of: "a later change of this setting", in: session.stores.keychain) }
     return .vault
+  }
+
+  /// - Throws: `Failure` for a program that would not count as a browser (`BrowserList`): one that its user can change.
+  private static func requireBrowser(_ path: String) throws {
+    guard path.hasPrefix("/") else { throw Failure(path, "a browser is named by its absolute path") }
+    guard !path.utf8.contains(UInt8(ascii: "*")) else { return }
+    guard let status = try? Files.status(path), status.isRegular else {
+      throw Failure(path, "there is no such program", .notFound)
+    }
+    guard status.owner == 0, status.permissions & 0o022 == 0 else {
+      throw Failure(
+        path, "it would have no effect: only programs count that root owns and that only root can write")
+    }
   }
 
   /// Adds a program to a list of programs.

@@ -48,11 +48,13 @@ package struct ProgramValues {
     self.session = session
   }
 
-  /// Opens all values: questions are asked here. - Throws: `Failure`, `SecretMemoryError`: nothing may be started.
-  package func fetch(masking isMasking: Bool) throws -> ProgramSecrets {
+  /// Opens all values: questions are asked here. `onValue` gets how many are opened, and of how many. - Throws: `Failure`, `SecretMemoryError`: nothing may be started.
+  package func fetch(
+    masking isMasking: Bool, _ onValue: (Int, Int) -> Void = { _, _ in }
+  ) throws -> ProgramSecrets {
     let entries = try allEntries()
     let used = LockedMemoryLimit.used
-    do { return try secrets(of: entries, masking: isMasking) } catch {
+    do { return try secrets(of: entries, masking: isMasking, onValue) } catch {
       guard LockedMemoryLimit.wasReached, LockedMemoryLimit.bytes < .max else { throw error }
       throw ProgramMemory(entries.map { size(of: $0.path.ofValue) }, masking: isMasking, besides: used).lack
     }
@@ -64,11 +66,14 @@ package struct ProgramValues {
     return Int(clamping: (try? session.tree.status(of: node, for: session.caller).size) ?? 0)
   }
 
-  private func secrets(of entries: [Entry], masking isMasking: Bool) throws -> ProgramSecrets {
+  private func secrets(
+    of entries: [Entry], masking isMasking: Bool, _ onValue: (Int, Int) -> Void
+  ) throws -> ProgramSecrets {
     var secrets = try ProgramSecrets(masking: isMasking)
     var names = Set(entries.compactMap(\.name))
     var numbers = freeNumbers()[...]
-    for entry in entries {
+    for (index, entry) in entries.enumerated() {
+      onValue(index, entries.count)
       let path = entry.path.ofValue
       guard entry.place != .variable(nil) else {
         try addVariables(of: path, to: &secrets, besides: &names)

@@ -177,7 +177,8 @@ extension ViewLinks {
 
   private static func content(of path: String, _ shown: String) throws -> (FileStatus, Held) {
     do throws(Errno) {
-      let file = try Descriptor(path, [.reading, .noFollow])
+      // A FIFO or a device must not hold this up.
+      let file = try Descriptor(path, [.reading, .noFollow, .nonBlocking])
       let status = try file.status
       guard status.isRegular, status.owner == User.effective else { throw .EPERM }
       guard status.links == 1 else { throw .EEXIST }

@@ -27,7 +27,7 @@ final class ProgressBar {
       timer = nil
       return
     }
-    timer = DispatchSource.makeTimerSource(queue: .global())
+    timer = DispatchSource.makeTimerSource(queue: Background.queue)
     timer?.schedule(deadline: .now() + .seconds(1), repeating: .milliseconds(200))
     timer?.setEventHandler { [drawing] in drawing.draw() }
     timer?.activate()

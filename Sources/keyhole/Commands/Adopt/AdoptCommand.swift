@@ -129,9 +129,14 @@ struct AdoptCommand: ParsableCommand {
       ? "Write the secrets of \(undo.target) into \(file) in plain text? (y/N) "
       : "Remove \(undo.target), which an interrupted run has left? (y/N) "
     guard yes || isWanted(question) else { throw Self.declined(file) }
-    let obstacle = try undo.run()
+    let (obstacle, remains) = try undo.run()
     StandardOutput.print(columns: file, "\(undo.target) \(obstacle == nil ? "removed" : "stays")")
     if let obstacle { StandardError.note("\(undo.target) stays: \(obstacle)") }
+    if let remains {
+      StandardError.note(
+        "\(remains) has what the file was before it was adopted, which is something else by now: "
+          + "`shred -u \(remains.quotedForShell)` overwrites and removes it")
+    }
   }
 
   private static func declined(_ file: String) -> Failure {

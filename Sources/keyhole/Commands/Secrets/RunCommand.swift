@@ -135,13 +135,19 @@ extension RunCommand {
     IdentifiedCallers.remember(Caller.current.identity(), starting: Arguments.executableOfProgram())
     let values = try ProgramValues(self.values)
     let watch = try reaction.map { _ in try ValueWatch(values) }
-    let secrets = try values.fetch(masking: mask)
+    let secrets = try fetch(values)
     if mask { noteUnmasked(secrets.unmasked) }
     if watch == nil { values.session.closeVault() }
     let start = ProgramStart(program, Arguments.ofProgram(), .ofProcess)
     let run = try ProgramRun(start, secrets, changes: changes(watch, values))
     let ending = try withExtendedLifetime(watch) { try run.run() }
     return run.loss.map { Self.ending(ending, losing: $0) } ?? ending
+  }
+
+  private func fetch(_ values: ProgramValues) throws -> ProgramSecrets {
+    let bar = ProgressBar(total: nil, "opening values")
+    defer { bar.end() }
+    return try values.fetch(masking: mask) { bar.show($0, of: $1) }
   }
 
   /// The exit code 0 would pass a part of the output for all of it.
