@@ -57,7 +57,9 @@ extension Views {
       guard dialect != view.dialect, let other = try? template.replacingDialect(dialect) else { return false }
       return faults(in: other, besides: missing).isEmpty
     }
-    guard let first = others.first else { return "change the value: no dialect of the format has a way to write it" }
+    guard let first = others.first else {
+      return "change the value: no dialect of the format has a way to write it"
+    }
     let path = "views/\(view.name.string)".quotedForShell
     return "change the value, or the dialect, if the program that reads the file has it: "
       + "`keyhole attr \(path) keyhole.dialect \(first.rawValue)`"

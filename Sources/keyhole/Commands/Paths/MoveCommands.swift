@@ -44,7 +44,7 @@ struct CopyCommand: ParsableCommand {
     let copy = try paths.opened(recursive ? .folders : .items)
     let bar = ProgressBar(total: nil, "copying")
     defer { bar.end() }
-    try copy.copy(withContent: recursive) { bar.advance() }
+    try copy.copy(withContent: recursive) { bar.show($0, of: $1) }
   }
 }
 
