@@ -32,8 +32,8 @@ package struct CredentialInstallation {
   package func install(isDry: Bool) throws -> String {
     guard try notedSteps() == nil else { return "\(tool.rawValue): it is installed already\n" }
     let steps = try ConfigurationStep.countingFolders(tool.steps(detail))
-    let plan = steps.map(\.plan).joined() + (tool.nextSteps ?? "")
-    guard !isDry else { return plan }
+    let nextSteps = tool.nextSteps ?? ""
+    guard !isDry else { return steps.map(\.plan).joined() + nextSteps }
     try ConfigurationFile.write(Array(text(of: steps).utf8), to: journal)
     for (index, step) in steps.enumerated() {
       do { try step.apply() } catch {
@@ -42,7 +42,7 @@ package struct CredentialInstallation {
         throw error
       }
     }
-    return plan
+    return steps.map { "wrote \($0.plan)" }.joined() + nextSteps
   }
 
   /// - Returns: lines for people.
