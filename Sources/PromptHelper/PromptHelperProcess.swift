@@ -61,6 +61,6 @@ final class PromptHelperProcess {
     withdrawal = nil
     guard let helper = helper.take() else { return }
     helper.terminate()
-    if helper.wait() >= 128, let terminal, terminal.isHidden { terminal.restore(drawn: true) }
+    if helper.wait() >= 128, let terminal, terminal.isHidden { terminal.restore(drawn: true, hidden: true) }
   }
 }

@@ -260,4 +260,23 @@ import Testing
       try world.check("keyhole get defaults/s/k", prints: "1\n")
     }
   }
+
+  @Test func whatRemovesOrMakesNamesTheFullPath() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check("echo x | keyhole set keychain/generic/github.com/tok")
+      for command in [
+        "keyhole rm github.com/tok", "keyhole mv github.com/tok keychain/generic/github.com/other",
+      ] {
+        let output = try keyhole.sh(command)
+        #expect(output.status == 3, "\(output)")
+        #expect(
+          output.error.contains(
+            "a short name only reads and edits; give the full path, keychain/generic/github.com/tok"),
+          "\(output)")
+      }
+      let output = try keyhole.sh("echo y | keyhole set github.com/me")
+      #expect(output.status == 3 && !output.error.contains("tok"), "\(output)")
+      #expect(output.error.contains("made by its full path: keychain/generic/github.com/me"), "\(output)")
+    }
+  }
 }

@@ -71,4 +71,34 @@ import Testing
       #expect(try keyhole.sh("keyhole undo defaults/empty").error.contains("nothing is kept below it"))
     }
   }
+
+  /// Also where the folder itself has gone with what was in it.
+  @Test func aRemovedFolderComesBackAndCanBePurged() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(
+        """
+        for n in 1 2; do keyhole set defaults/app/n$n $n; echo $n | keyhole set keychain/generic/gone/$n; done
+        keyhole rm -r --yes defaults/app keychain/generic/gone
+        """)
+      #expect(try keyhole.sh("keyhole undo keychain/generic/gone").error.contains("2 keys and items"))
+      try keyhole.check(
+        """
+        keyhole undo --yes keychain/generic/gone; keyhole undo -q --yes defaults/app
+        keyhole ls defaults/app; keyhole ls keychain/generic/gone
+        keyhole rm -r --yes keychain/generic/gone; keyhole history keychain/generic/gone
+        keyhole history --purge keychain/generic/gone; keyhole history keychain
+        """,
+        prints: """
+          restored 2 keys and items
+          n1
+          n2
+          1
+          2
+          keychain/generic/gone/1
+          keychain/generic/gone/2
+          deleted 2 versions
+
+          """)
+    }
+  }
 }

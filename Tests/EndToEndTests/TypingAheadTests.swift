@@ -96,6 +96,56 @@ struct TypingAheadTests {
     }
   }
 
+  /// Ctrl-Z is no signal while a question stands: the shell would read the passphrase beside the dialog.
+  @Test func theStopKeyStopsNothing() async throws {
+    try await Self.withItem(locked: true) { keyhole in
+      let keys = "stty -a | grep -o \"susp = [^;]*\""
+      let terminal = try Self.start(
+        keyhole, "exec bash -c \"set -m; cat \(Self.value) > $OUT/read; echo status:\\$?; \(keys)\"")
+      try terminal.wait(for: "Passphrase:")
+      try terminal.type("\u{1A}")
+      try terminal.type("\u{15}horse\r")
+      let text = try terminal.finish(within: LockTests.patience).text
+      #expect(text.contains("status:0") && text.contains("susp = ^Z"), "\(text)")
+      #expect(try System.text(keyhole.world.outside + "/read") == "secret")
+    }
+  }
+
+  /// The terminal is the shell's while the command is stopped; the question comes again with `fg`.
+  @Test func aStopTakesTheDialogAway() async throws {
+    try await Self.withItem(locked: true) { keyhole in
+      let terminal = try Self.start(
+        keyhole,
+        """
+        exec bash -c 'set -m; keyhole get \(Self.item) < /dev/null > $OUT/read; echo stopped:$?
+          \(Self.untilShown); read -r line; echo "[$line]"; fg > /dev/null; echo status:$?; stty -a'
+        """)
+      try terminal.wait(for: "Passphrase:")
+      try keyhole.check("kill -STOP $(pgrep -u $(id -u) -f '^keyhole get \(Self.item)')")
+      try terminal.wait(for: "modes:echo", within: LockTests.patience)
+      try terminal.type("typed\r")
+      try terminal.wait(for: "[typed]")
+      try terminal.wait(for: "Passphrase:")
+      try terminal.type("\u{15}horse\r")
+      let text = try terminal.finish(within: LockTests.patience).text
+      #expect(text.contains("status:0") && text.contains("susp = ^Z") && text.contains(" echo "), "\(text)")
+      #expect(try System.text(keyhole.world.outside + "/read") == "secret")
+    }
+  }
+
+  /// The keys are for the program in the foreground.
+  @Test func aBackgroundJobGetsNoDialogOnTheTerminal() async throws {
+    try await Self.withItem(locked: true) { keyhole in
+      let terminal = try Self.start(
+        keyhole,
+        "exec bash -c 'set -m; cat \(Self.value) > $OUT/read 2> $OUT/why & wait $!; echo status:$?'")
+      let text = try terminal.finish(within: LockTests.patience).text
+      #expect(text.contains("status:1") && !text.contains("Passphrase"), "\(text)")
+      let status = try keyhole.sh("keyhole status").text
+      #expect(status.contains("the program is in the background of its terminal"), "\(status)")
+    }
+  }
+
   /// The key makes its signal also between two tries. Until the first one has its answer, pinentry may drop what is typed.
   @Test func anInterruptBetweenTwoTriesGivesTheModesBack() async throws {
     try await Self.withItem(locked: true) { keyhole in

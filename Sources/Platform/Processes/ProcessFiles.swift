@@ -39,6 +39,10 @@ public struct ProcessFiles: Sendable {
     /// The process ID of the parent; 0: it is in another pid namespace.
     public var parent: Int32? { field(4).flatMap { Int32($0) } }
 
+    /// Whether the process may use its terminal: it is not stopped, and its group is the one in the foreground
+    /// (tcgetpgrp(3)), or it has no terminal.
+    package var mayUseTerminal: Bool { terminal == 0 || state != "T" && field(5) == field(8) }
+
     /// The process ID of the session's leader (setsid(2)); 0: it is in another pid namespace.
     public var session: Int32? { field(6).flatMap { Int32($0) } }
 

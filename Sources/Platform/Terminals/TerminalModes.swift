@@ -40,6 +40,19 @@ package struct TerminalModes: Sendable {
     return modes
   }
 
+  /// The same, but no key stops the foreground group (VSUSP).
+  package var withoutStopKey: TerminalModes {
+    var modes = self
+    // VSUSP is element 10; 0 stands for no key (_POSIX_VDISABLE).
+    modes.raw.c_cc.10 = 0
+    return modes
+  }
+
+  /// Whether the same keys make signals: a program that has set modes of its own mostly has others.
+  package func hasSignalKeys(of other: TerminalModes) -> Bool {
+    raw.c_cc.0 == other.raw.c_cc.0 && raw.c_cc.1 == other.raw.c_cc.1 && raw.c_cc.10 == other.raw.c_cc.10
+  }
+
   /// The same, but every byte passes as it is, in both directions: cfmakeraw(3).
   package var passingBytes: TerminalModes {
     var modes = self

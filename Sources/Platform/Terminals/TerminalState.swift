@@ -12,10 +12,11 @@ package struct TerminalState: Sendable {
     self.modes = modes
   }
 
-  /// From now on the terminal does not show what is typed, until `restore`.
+  /// From now on the terminal does not show what is typed, until `restore`, and Ctrl-Z stops no program: the shell would read
+  /// the keys beside the dialog, which is in another process group.
   package func hideTyping() {
     guard let file = try? Self.open(device) else { return }
-    try? modes.withoutEcho.set(on: file.number)
+    try? modes.withoutEcho.withoutStopKey.set(on: file.number)
   }
 
   /// Drops what was typed: it is no answer to a question that was not shown yet.
@@ -29,14 +30,19 @@ package struct TerminalState: Sendable {
     guard let file = try? Self.open(device), let present = try? TerminalModes(of: file.number) else {
       return false
     }
-    return modes.echoes && !present.echoes
+    return modes.echoes && !present.echoes && present.hasSignalKeys(of: modes.withoutStopKey)
   }
 
   /// Puts the modes back, and drops what was typed: it was for the dialog, and must not become another program's input.
-  /// `drawn`: the dialog could not take itself off the screen, which is cleared then.
-  package func restore(drawn: Bool) {
+  /// Modes that another program has set meanwhile stay, such as those of a shell that took the terminal back.
+  /// `drawn`: the dialog could not take itself off the screen, which is cleared then. `hidden`: `hideTyping` was called.
+  package func restore(drawn: Bool, hidden: Bool = false) {
     guard let file = try? Self.open(device) else { return }
     if drawn { try? file.write(Array(Self.leavingDialog.utf8)) }
+    let expected = hidden ? modes.withoutStopKey : modes
+    guard let present = try? TerminalModes(of: file.number), present.hasSignalKeys(of: expected) else {
+      return
+    }
     try? modes.set(on: file.number)
     TerminalModes.dropInput(of: file.number)
   }

@@ -21,5 +21,16 @@ extension Pinentry {
     }
   }
 
+  /// Ends the dialog that is open in this process, if there is one, as its terminal is another program's now. The dialog does not end
+  /// in order: it would put its modes over those of that program.
+  static func takeOff() {
+    ending.withLock { _ in
+      guard let dialog = open.withLock({ $0.take() }) else { return }
+      ProcessNumber.send(.kill, to: dialog.process)
+      _ = ProcessHandle(process: dialog.process)?.waitForEnd(seconds: patience)
+      dialog.terminal?.restore(drawn: true)
+    }
+  }
+
   private static let ending = Mutex(())
 }

@@ -1,4 +1,6 @@
+import Dispatch
 import LoginSessions
+import Platform
 import Store
 
 /// Where a person is asked.
@@ -24,11 +26,25 @@ package struct PromptPlaces {
 
   /// Why the process itself can't be asked for a plain yes, in a window or on its terminal; nil: it can.
   package static var whyNoConsentHere: String? {
-    let places = PromptPlaces(terminal: Caller.current.identity().terminal)
+    let places = PromptPlaces(
+      terminal: terminal(of: CurrentProcess.number, Caller.current.identity().terminal))
     return places.consent == nil ? places.reason : nil
   }
 
-  /// `terminal`: the controlling terminal of the program that asks; nil: it has none.
+  /// The controlling terminal of a process; nil where the process is stopped or in the background: the keys are for the
+  /// program in the foreground.
+  static func terminal(of process: Int32, _ device: String?) -> String? {
+    // A shell may give a job the terminal when it runs already.
+    for _ in 0..<patience {
+      guard process != 0, ProcessFiles(process).status?.mayUseTerminal == false else { return device }
+      _ = DispatchSemaphore(value: 0).wait(timeout: .now() + .milliseconds(50))
+    }
+    return nil
+  }
+
+  private static let patience = 6
+
+  /// `terminal`: the controlling terminal of the program that asks; nil: it has none, or may not use it.
   init(terminal: String?) {
     var sessions: [LoginSession] = []
     var failure: String?

@@ -10,6 +10,8 @@ import Vault
 struct Dialog {
   private var request: AuthenticationRequest
   private let places: PromptPlaces
+  /// Whether the program that asks has a terminal that it may not use now.
+  private let isInBackground: Bool
   /// nil: the question offers nothing but "once".
   private let choices: DialogChoices?
   private let more: MoreChoices
@@ -27,7 +29,9 @@ struct Dialog {
 
   init(_ request: AuthenticationRequest) {
     self.request = request
-    places = PromptPlaces(terminal: request.terminal)
+    let terminal = PromptPlaces.terminal(of: request.process, request.terminal)
+    places = PromptPlaces(terminal: terminal)
+    isInBackground = request.terminal != nil && terminal == nil
     choices = request.password == .new ? nil : DialogChoices(request, places)
     more = MoreChoices(isOffered: choices != nil)
   }
@@ -242,14 +246,23 @@ struct Dialog {
   }
 
   private func attempt(_ body: () throws(Pinentry.Failure) -> Answer) -> Answer {
-    do throws(Pinentry.Failure) {
-      return try body()
-    } catch {
-      switch error {
-      case .cancelled, .notConfirmed: return .refused
-      case .late: return .timedOut
-      case .missing: return .impossible("there is neither a display nor a terminal with a pinentry")
-      case .broken: return .impossible("the pinentry has failed")
+    while true {
+      let departures = ForegroundWatch.departures
+      do throws(Pinentry.Failure) {
+        return try body()
+      } catch {
+        switch error {
+        case .cancelled, .notConfirmed: return .refused
+        case .late: return .timedOut
+        case .missing where isInBackground:
+          return .impossible("the program is in the background of its terminal, and there is no display")
+        case .missing: return .impossible("there is neither a display nor a terminal with a pinentry")
+        case .broken:
+          // Taken off the terminal: the question comes again when the program is in the foreground again.
+          guard ForegroundWatch.waitForReturn(since: departures) else {
+            return .impossible("the pinentry has failed")
+          }
+        }
       }
     }
   }

@@ -12,7 +12,7 @@ package enum ProgramQuestion {
   ///
   /// - Throws: `Failure` where there is nowhere to ask, or the person cancels.
   package static func answer(_ text: String) throws -> SecretBytes {
-    let terminal = Caller.current.identity().terminal
+    let terminal = PromptPlaces.terminal(of: CurrentProcess.number, Caller.current.identity().terminal)
     guard let place = PromptPlaces(terminal: terminal).typing else {
       throw Failure(
         "askpass", "no item answers this question, and there is no terminal and no display to ask at")
@@ -26,7 +26,8 @@ package enum ProgramQuestion {
   ///
   /// - Throws: `Failure` where there is no such place.
   package static func confirm(_ text: String) throws -> Bool {
-    let places = PromptPlaces(terminal: Caller.current.identity().terminal)
+    let places = PromptPlaces(
+      terminal: PromptPlaces.terminal(of: CurrentProcess.number, Caller.current.identity().terminal))
     guard let place = places.consent else {
       throw Failure("askpass", "no person can be asked: \(places.reason)")
     }

@@ -14,7 +14,7 @@ package enum PromptProcess {
     guard let request = readRequest() else { return false }
     var dialog = Dialog(request)
     endWithCaller()
-    hideTyping(on: dialog.terminal)
+    hideTyping(on: dialog.terminal, for: request.process)
     while true {
       let answer = dialog.answer()
       let mayBeWrong = answer.hasPassword && request.password != .new
@@ -99,7 +99,8 @@ package enum PromptProcess {
   /// The terminal of the dialog, which shows nothing between two questions either.
   private static let typing = Mutex(Typing())
 
-  private static func hideTyping(on device: String?) {
+  /// `process`: the one that asks; it may be stopped, or lose the terminal to another job of its shell.
+  private static func hideTyping(on device: String?, for process: Int32) {
     guard let device, let state = TerminalState(device) else { return }
     typing.withLock { typing in
       // The question may be withdrawn before this.
@@ -107,13 +108,17 @@ package enum PromptProcess {
       state.hideTyping()
       typing.terminal = state
     }
+    guard process != 0 else { return }
+    ForegroundWatch.begin(process) {
+      typing.withLock { if !$0.isOver { state.hideTyping() } }
+    }
   }
 
   /// Returns when the terminal has its modes again, on whichever thread.
   private static func showTyping() {
     typing.withLock { typing in
       typing.isOver = true
-      typing.terminal.take()?.restore(drawn: false)
+      typing.terminal.take()?.restore(drawn: false, hidden: true)
     }
   }
 }

@@ -39,8 +39,8 @@ package struct CredentialInstallation {
       try removeJournal()
     }
     let steps = try ConfigurationStep.countingFolders(tool.steps(detail))
-    let plan = steps.map(\.plan).joined() + (tool.nextSteps ?? "")
-    guard !isDry else { return plan }
+    let nextSteps = tool.nextSteps ?? ""
+    guard !isDry else { return steps.map(\.plan).joined() + nextSteps }
     try ConfigurationFile.write(Array(text(of: steps).utf8), to: journal)
     for (index, step) in steps.enumerated() {
       do { try step.apply() } catch {
@@ -49,7 +49,7 @@ package struct CredentialInstallation {
         throw error
       }
     }
-    return plan
+    return steps.map { "wrote \($0.plan)" }.joined() + nextSteps
   }
 
   /// Those of the steps that were made and are not in place any more.

@@ -76,7 +76,7 @@ extension TreeSession {
   /// - Returns: the version that was restored.
   /// - Throws: `Failure` where there is none, or a person refuses.
   package func restore(_ path: TreePath, _ number: UInt64?) throws -> VersionEntry {
-    guard path.isKey || path.isInItem || path.view != nil else { throw try ofFolder(path) }
+    guard Self.hasVersions(path) else { throw try ofFolder(path) }
     if let (suite, key) = try key(at: path) { return try restore(key, of: suite, path, number) }
     let versions = try itemVersions(at: path)
     let whole = number == nil ? Self.whole(versions) : nil
@@ -140,7 +140,20 @@ extension TreeSession {
     return "there is no version \(number); `keyhole history` lists those that are kept"
   }
 
-  /// Deletes the versions of an item, a key, or all keys of a suite. - Returns: how many.
+  /// Whether versions are kept of what a path names: it is that of a key, an item or a view, and no folder.
+  package static func hasVersions(_ path: TreePath) -> Bool {
+    path.isKey || path.isInItem || path.view != nil
+  }
+
+  /// Every path below a folder whose last change was a removal; sorted.
+  package func removedPaths(below path: TreePath) throws -> [TreePath] {
+    try pathsWithHistory(below: path).map { TreePath($0) }.filter { kept in
+      guard try versions(at: kept).last?.changes.contains(.removal) == true else { return false }
+      return (try? existingNode(at: kept)) == nil
+    }
+  }
+
+  /// Deletes the versions of an item or a key, or of all that is and was in a folder. - Returns: how many.
   @discardableResult package func purge(_ path: TreePath) throws -> Int {
     if path.components.first == "defaults", path.components.count > 1 {
       let suite = try name(path, 1)
@@ -149,6 +162,10 @@ extension TreeSession {
         guard let history = settings.engine.history else { throw .noHistory }
         return try history.purge(suite, key)
       }
+    }
+    guard Self.hasVersions(path) else {
+      let counts = try pathsWithHistory(below: path).map { try purge(TreePath($0)) }
+      return counts.reduce(0, &+)
     }
     let identity = try identity(at: path)
     return try attempt(path) { () throws(StoreError) in try keychain().purgeVersions(of: identity) }

@@ -8,11 +8,15 @@ import Tree
 package enum Completion {
   /// Paths of the tree, of a mount, or relative to a folder in one; where there are none, the short names of items. Names only: whatever
   /// they lead to is never opened.
-  package static func paths(_ prefix: String) -> [String] {
+  ///
+  /// `shortNames`: whether the command takes these.
+  package static func paths(_ prefix: String, shortNames takesShortNames: Bool = true) -> [String] {
     let scalars = prefix.unicodeScalars
     let folder = scalars.lastIndex(of: "/").map { String(scalars[...$0]) } ?? ""
     var found = treePaths(in: folder).filter { $0.hasPrefix(prefix) }
-    if found.isEmpty, !prefix.isEmpty { found = shortNames(in: folder).filter { $0.hasPrefix(prefix) } }
+    if takesShortNames, found.isEmpty, !prefix.isEmpty {
+      found = shortNames(in: folder).filter { $0.hasPrefix(prefix) }
+    }
     return found.map { ExactString($0) }.sorted().map(\.string)
   }
 

@@ -165,6 +165,10 @@ extension OpenedPath {
 
   private static func unknown(_ text: String, _ shortNames: ShortNames) throws -> Failure {
     let names = text.unicodeScalars.split(separator: "/").map { String($0) }
+    if shortNames == .none, let short = try? Self.short(text, .folders, nil, mayFail: true) {
+      return Failure(
+        text, "a short name only reads and edits; give the full path, \(short.path.string)", .notFound)
+    }
     let places = ["defaults", "keychain/generic", "keychain/internet"]
     let sessions = try [TreeSession(for: TreePath("defaults")), TreeSession(for: TreePath("keychain"))]
     var near = places.compactMap { place in
@@ -174,6 +178,19 @@ extension OpenedPath {
     // The first name may be a misspelt one of the tree. One name alone of a longer path says too little.
     let full = sessions[1].likelyPath(TreePath(components: names))
     if let full, names.count == 1 || full.components.count > 1 { near.append(full.string) }
+    if shortNames == .itemsUnlessKey, names.count == 2 {
+      let path = TreePath(components: ["keychain", "generic"] + names)
+      // Another secret is not offered to be replaced, unless one character is wrong.
+      let wanted = Array(names.joined(separator: "/").lowercased())
+      let nearest = near.filter {
+        let name = TreePath($0).components.dropFirst(2).joined(separator: "/")
+        return Spelling.distance(wanted, Array(name.lowercased())) <= 1
+      }
+      let hint = Spelling.question(nearest).map { "; or \($0)" } ?? ""
+      return Failure(
+        text, "no item has this short name, and a new one is made by its full path: \(path.string)\(hint)",
+        .notFound)
+    }
     if let hint = Spelling.question(near) {
       return Failure(text, "there is no such file; \(hint)", .notFound)
     }

@@ -74,6 +74,12 @@ public struct Caller: Sendable {
     if case .thread = source { RecentCallers.keep(identity) }
   }
 
+  /// Whether it is another thread than the first of its process.
+  var isOtherThread: Bool {
+    guard case .thread(let thread) = source, thread > 0, let process else { return false }
+    return process.rawValue != thread
+  }
+
   /// The process that the thread belongs to; nil: it is unknown.
   public var process: ProcessID? {
     switch source {

@@ -27,7 +27,7 @@ extension FileTree {
     switch node.place {
     case .itemClass, .folder, .item, .view(.folder):
       let isProbe = Self.probedNames.contains(String(decoding: name, as: UTF8.self))
-      return !isProbe && !caller.identity().editsCommandLine
+      return !isProbe && !caller.looksAtCommandLine
     default: return false
     }
   }

@@ -16,7 +16,8 @@ import Testing
         tree() { find . "$XDG_CONFIG_HOME" \\( -type f -o -type l \\) -printf '%p %m %l\\n' | sort; cat .gitconfig .docker/config.json .cargo/config.toml .aws/config .terraformrc .kube/config; }
         tree > "$OUT/before"
         keyhole credential install --dry-run \(Self.tools) > "$OUT/plan"; tree | cmp - "$OUT/before"
-        keyhole credential install \(Self.tools) | cmp - "$OUT/plan"
+        keyhole credential install \(Self.tools) > "$OUT/done"; grep -q "^wrote /" "$OUT/done"
+        sed "s/^wrote //" "$OUT/done" | cmp - "$OUT/plan"
         git config --global --get-all credential.helper | sed "s|$OUT|OUT|"; jq -c . .docker/config.json; readlink .gitconfig
         python3 -c 'import yaml; print([user["name"] for user in yaml.safe_load(open(".kube/config"))["users"]])'; readlink .kube/config
         readlink "$XDG_CONFIG_HOME/systemd/user/sockets.target.wants/keyhole-credentials.socket" | sed "s|.*/||"

@@ -8,6 +8,16 @@ extension CompletionKind {
     .custom { _, _, prefix in Completion.paths(prefix) }
   }
 
+  /// The same without short names, for what removes and makes.
+  static var fullPath: CompletionKind {
+    .custom { _, _, prefix in Completion.paths(prefix, shortNames: false) }
+  }
+
+  /// A path to copy may be a short name, a path to move may not.
+  static var movedPath: CompletionKind {
+    .custom { words, _, prefix in Completion.paths(prefix, shortNames: !words.prefix(2).contains("mv")) }
+  }
+
   /// The same before the `--` of a command that is run; behind it nothing.
   static var treePathBeforeCommand: CompletionKind {
     .custom { words, index, prefix in

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Model
+import Platform
 import Prompting
 import SecretMemory
 import Service
@@ -75,20 +76,65 @@ struct UndoCommand: ParsableCommand {
     discussion: """
       The value and the attributes are those of the newest version, or of the one with NUMBER; the item stays at \
       least as well protected as it is, and as it was. What it is now becomes a version: a second undo takes the \
-      first one back. A folder has no versions of its own: `keyhole history FOLDER` lists what is kept below it.
+      first one back. A folder has no versions of its own: `keyhole undo FOLDER` brings back all that was removed from it, and \
+      asks where that is more than one key or item; `keyhole history FOLDER` lists what is kept below it.
       """)
 
-  @Argument(help: "An item, such as keychain/generic/my.service/peter, or a key.", completion: .treePath)
+  @Flag(name: .shortAndLong, help: "Do not ask.")
+  var yes = false
+
+  @Flag(name: .shortAndLong, help: "Print no confirmation, and write no notes.")
+  var quiet = false
+
+  @Argument(
+    help: "An item, such as keychain/generic/my.service/peter, a key, or a folder.", completion: .treePath)
   var path: String
 
   @Argument(help: "The number of a version, as `keyhole history` lists it; without it, the newest.")
   var number: UInt64?
 
   func run() throws {
+    if quiet { StandardError.silenceNotes() }
     allowUnlockedMemoryWithoutSwap()
     let opened = try OpenedPath(path, .items)
+    if number == nil, !TreeSession.hasVersions(opened.path) {
+      let removed = try ProgressBar.run("reading versions") {
+        try opened.session.removedPaths(below: opened.path)
+      }
+      if !removed.isEmpty { return try restore(removed, of: opened) }
+    }
     let version = try opened.session.restore(opened.path, number)
+    guard !quiet else { return }
     StandardOutput.print("restored version \(version.number), which was replaced \(version.replaced.iso8601)")
+  }
+
+  /// Brings back all that was removed from a folder.
+  private func restore(_ removed: [TreePath], of opened: OpenedPath) throws {
+    let things = removed.count == 1 ? "1 key or item" : "\(removed.count) keys and items"
+    guard try isWanted(things, removed.count, opened.path) else {
+      throw Failure(nil, "nothing was restored", .refused)
+    }
+    let bar = ProgressBar(total: removed.count, "restoring")
+    defer { bar.end() }
+    for path in removed {
+      _ = try opened.session.restore(path, nil)
+      bar.advance()
+    }
+    bar.end()
+    if !quiet { StandardOutput.print("restored \(things)") }
+  }
+
+  private func isWanted(_ things: String, _ count: Int, _ folder: TreePath) throws -> Bool {
+    guard !yes, count > 1 else { return true }
+    guard StandardStream.input.isTerminal else {
+      throw UsageError(
+        message:
+          "\(things) of \(folder.string) would come back, and nothing was restored; --yes restores them without a question"
+      )
+    }
+    StandardError.write("Restore \(things) of \(folder.string)? (y/N) ".escapedForTerminal)
+    let answer = readLine()?.lowercased() ?? ""
+    return answer == "y" || answer == "yes"
   }
 }
 

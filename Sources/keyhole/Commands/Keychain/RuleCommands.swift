@@ -52,9 +52,9 @@ struct AllowCommand: ParsableCommand {
       return try ConfigurationSession(for: .plainPrograms).add(executable.string, to: .plainPrograms)
     }
     let opened = try OpenedPath(path, .folders)
-    RuleChange.warn(of: "allow \(executable.string)", in: opened.session)
     try opened.session.addRule(
       .allow, for: executable, at: opened.path, on: host.flatMap(ProgramRules.Host.init(option:)))
+    RuleChange.warn(of: "allow \(executable.string)", in: opened.session)
     if RuleWarning.allowsKeyhole("allow \(executable.string)") {
       StandardError.write("keyhole: \(RuleWarning.text)\n")
     }

@@ -46,7 +46,6 @@ struct AttributeCommand: ParsableCommand {
     let node = try session.storedNode(at: path)
     guard let name else { return try list(node, path, session) }
     let full = name.hasPrefix("user.") ? name : "user." + name
-    if full == Self.programs, let value { RuleChange.warn(of: value, in: session) }
     try session.attempt(path) { () throws(StoreError) in
       if remove {
         let permit = try session.tree.permission(toSet: full, to: nil, of: node, by: .current)?.fetch()
@@ -56,6 +55,8 @@ struct AttributeCommand: ParsableCommand {
       let bytes = try session.tree.attribute(full, of: node)
       StandardOutput.write((bytes + [0x0A]).span)
     }
+    // Where nothing was written, no rule is there that could not be changed.
+    if full == Self.programs, !remove, let value { RuleChange.warn(of: value, in: session) }
   }
 
   private static let programs = "user.keyhole.programs"

@@ -50,10 +50,10 @@ struct CopyCommand: ParsableCommand {
 
 struct MovedPaths: ParsableArguments {
   @Argument(
-    help: "A path of the tree or of a mount; what is copied may have its short name.", completion: .treePath)
+    help: "A path of the tree or of a mount; what is copied may have its short name.", completion: .movedPath)
   var source: String
 
-  @Argument(help: "The new path, or a folder that is there.", completion: .treePath)
+  @Argument(help: "The new path, or a folder that is there.", completion: .fullPath)
   var target: String
 
   /// `shortNames`: those that the source may have. `followingInViews`: views that refer to the source are to be changed with it.

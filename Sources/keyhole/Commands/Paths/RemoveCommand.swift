@@ -33,7 +33,7 @@ struct RemoveCommand: ParsableCommand {
 
   @OptionGroup var quiet: QuietOption
 
-  @Argument(help: "Paths of the tree or of a mount.", completion: .treePath)
+  @Argument(help: "Paths of the tree or of a mount.", completion: .fullPath)
   var paths: [String]
 
   func run() throws {
