@@ -99,7 +99,7 @@ struct TypingAheadTests {
   /// Ctrl-Z is no signal while a question stands: the shell would read the passphrase beside the dialog.
   @Test func theStopKeyStopsNothing() async throws {
     try await Self.withItem(locked: true) { keyhole in
-      let keys = "stty -a | grep -o \"susp = [^;]*\""
+      let keys = "stty -a | grep -o 'susp = [^;]*'"
       let terminal = try Self.start(
         keyhole, "exec bash -c \"set -m; cat \(Self.value) > $OUT/read; echo status:\\$?; \(keys)\"")
       try terminal.wait(for: "Passphrase:")

@@ -60,7 +60,7 @@ import Testing
       inner.hideTyping()
       inner.restore(drawn: false)
       #expect(try !TerminalModes(of: terminal).echoes)
-      state.restore(drawn: false)
+      state.restore(drawn: false, hidden: true)
       #expect(try TerminalModes(of: terminal).echoes && !state.isHidden)
       #expect(TerminalState("/dev/null") == nil)
     }

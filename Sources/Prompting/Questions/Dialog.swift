@@ -328,7 +328,7 @@ struct Dialog {
       return "It asks for the passphrase of Keyhole's vault \(request.vault.inReadingOrder), to open:"
     }
     if request.password == .vault {
-      return "It wants a secret of Keyhole, whose vault \(request.vault) is locked:"
+      return "It wants a secret of \(owner), whose vault \(request.vault) is locked:"
     }
     guard request.operation == .change else {
       return "It wants to \(request.operation.phrase) a secret of \(owner):"

@@ -25,25 +25,31 @@ enum ForegroundWatch {
   /// How often the process has left the foreground.
   static var departures: Int { state.withLock { $0.departures } }
 
-  /// Watches a process. `onReturn` is called when it is in the foreground again, before the question comes again.
-  static func begin(_ process: Int32, onReturn: @escaping @Sendable () -> Void) {
+  /// Watches a process. `onLeave` is called when the dialog was taken off, `onReturn` when the process is in the foreground again,
+  /// before the question comes again.
+  static func begin(
+    _ process: Int32, onLeave: @escaping @Sendable () -> Void, onReturn: @escaping @Sendable () -> Void
+  ) {
     let source = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "keyhole.foreground"))
-    source.setEventHandler { look(at: process, onReturn) }
+    source.setEventHandler { look(at: process, onLeave, onReturn) }
     source.schedule(deadline: .now() + interval, repeating: interval)
     source.activate()
     timer.withLock { $0 = Timer(source: source) }
   }
 
-  private static func look(at process: Int32, _ onReturn: () -> Void) {
+  private static func look(at process: Int32, _ onLeave: () -> Void, _ onReturn: () -> Void) {
     // Where the process has ended, its question is withdrawn elsewhere.
     guard let status = ProcessFiles(process).status else { return }
     guard status.mayUseTerminal else {
-      state.withLock { state in
+      let isFirst = state.withLock { state in
+        defer { state.isAway = true }
         if !state.isAway { state.departures += 1 }
-        state.isAway = true
+        return !state.isAway
       }
       // Each time: a dialog may just have been opened.
-      return Pinentry.takeOff()
+      Pinentry.takeOff()
+      if isFirst { onLeave() }
+      return
     }
     guard state.withLock({ $0.isAway }) else { return }
     onReturn()

@@ -110,6 +110,9 @@ package enum PromptProcess {
     }
     guard process != 0 else { return }
     ForegroundWatch.begin(process) {
+      // A shell that reads no command lines leaves the modes as they are.
+      typing.withLock { if !$0.isOver { state.restore(drawn: false, hidden: true) } }
+    } onReturn: {
       typing.withLock { if !$0.isOver { state.hideTyping() } }
     }
   }

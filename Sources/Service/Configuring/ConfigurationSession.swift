@@ -86,10 +86,9 @@ package struct ConfigurationSession {
   private static func requireBrowser(_ path: String) throws {
     guard path.hasPrefix("/") else { throw Failure(path, "a browser is named by its absolute path") }
     guard !path.utf8.contains(UInt8(ascii: "*")) else { return }
-    guard let status = try? Files.status(path), status.isRegular else {
-      throw Failure(path, "there is no such program", .notFound)
-    }
-    guard status.owner == 0, status.permissions & 0o022 == 0 else {
+    // One that is missing may be installed later.
+    guard let status = try? Files.status(path) else { return }
+    guard status.isRegular, status.owner == 0, status.permissions & 0o022 == 0 else {
       throw Failure(
         path, "it would have no effect: only programs count that root owns and that only root can write")
     }
