@@ -231,14 +231,18 @@ extension BusConnection {
 }
 
 extension BusConnection {
-  /// Calls a method of the bus itself that takes nothing, over a connection for this call alone, and waits for the reply.
+  /// Calls a method of the bus itself, over a connection for this call alone, and waits for the reply, five seconds at most.
   ///
+  /// - Returns: the values of the reply.
   /// - Throws: `BusFailure` where there is no bus, or it refuses.
-  package static func callOnce(_ method: String, at address: String) throws(BusFailure) {
+  @discardableResult package static func callOnce(
+    _ method: String, _ values: [BusValue] = [], at address: String
+  ) throws(BusFailure) -> [BusValue] {
     try BusLibrary.load()
     let name = "org.freedesktop.DBus"
-    var (bus, message): (OpaquePointer?, OpaquePointer?) = (nil, nil)
+    var (bus, message, reply): (OpaquePointer?, OpaquePointer?, OpaquePointer?) = (nil, nil, nil)
     defer {
+      unsafe sd_bus_message_unref(reply)
       unsafe sd_bus_message_unref(message)
       unsafe sd_bus_close(bus)
       unsafe sd_bus_unref(bus)
@@ -251,8 +255,17 @@ extension BusConnection {
       result = unsafe sd_bus_message_new_method_call(
         bus, &message, name, "/org/freedesktop/DBus", name, method)
     }
-    if result >= 0 { result = unsafe sd_bus_call(bus, message, 5_000_000, nil, nil) }
-    guard result >= 0 else { throw BusFailure(reason: systemMessage(-result)) }
+    guard result >= 0, let message = unsafe message else {
+      throw BusFailure(reason: systemMessage(-result))
+    }
+    do throws(BusError) {
+      for value in values { try unsafe value.append(to: message) }
+      result = unsafe sd_bus_call(bus, message, 5_000_000, nil, &reply)
+      guard result >= 0, let reply = unsafe reply else { throw .disconnected }
+      return try unsafe BusValue.readAll(reply)
+    } catch {
+      throw BusFailure(reason: result < 0 ? systemMessage(-result) : error.message)
+    }
   }
 }
 

@@ -92,6 +92,22 @@ package struct SecretServiceActivation {
       + "XDG_DATA_HOME=\(data.quotedForShell): without that, it does not start the service, and `keyhole service` does"
   }
 
+  /// For a person: the program that is the Secret Service now, so that the bus starts no other one, and the command that ends it; nil:
+  /// none is, or it is Keyhole.
+  package static func present() throws -> String? {
+    guard let address = SessionBus.address,
+      let reply = try? BusConnection.callOnce(
+        "GetConnectionUnixProcessID", [.string(SecretServiceServer.name)], at: address),
+      case .uint32(let number)? = reply.first
+    else { return nil }
+    let owner = NameOwner(process: Int32(clamping: number))
+    let places = try StoragePaths.current()
+    guard !MountRegistration.serving(in: places.runtime).contains(where: { $0.process == owner.process })
+    else { return nil }
+    return "\(owner.description) is the Secret Service until it ends: \(owner.stopCommand) stops it, "
+      + "and the next program that asks has Keyhole started. `keyhole migrate --from secret-service --to vault` brings its items over first"
+  }
+
   /// For a person: the service that still runs, and the command that ends it; nil: none does.
   package static func running() throws -> String? {
     let places = try StoragePaths.current()
@@ -167,6 +183,6 @@ package struct SecretServiceActivation {
     let manager = try? Child(
       ["/usr/bin/systemctl", "--user", "daemon-reload"], input: .nothing, errors: .discarded)
     manager?.wait()
-    if let address = SessionBus.address { try? BusConnection.callOnce("ReloadConfig", at: address) }
+    if let address = SessionBus.address { _ = try? BusConnection.callOnce("ReloadConfig", at: address) }
   }
 }

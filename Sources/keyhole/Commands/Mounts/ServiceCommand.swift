@@ -48,6 +48,7 @@ struct ServiceCommand: ParsableCommand {
       let activation = try SecretServiceActivation()
       print(try activation.enable(), "wrote")
       if let note = activation.note { StandardError.note(note) }
+      if let present = try SecretServiceActivation.present() { StandardError.note(present) }
       return
     }
     if disable {
