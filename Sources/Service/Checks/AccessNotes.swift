@@ -14,10 +14,11 @@ enum AccessNotes {
       let items = try? keychain.read({ Array($0.all) })
     else { return [] }
     let factors = ApprovalFactors.ofMachine(keychain)
+    let upgrade = upgrade(places)
     return unchangeable(keychain, items, places)
       + items.flatMap { item in
         let path = FileTree.path(of: item.identity)
-        return [unmet(item, path, factors), changed(item, path, keychain)].compactMap { $0 }
+        return [unmet(item, path, factors), changed(item, path, keychain, upgrade)].compactMap { $0 }
       }
   }
 
@@ -48,8 +49,18 @@ enum AccessNotes {
     }
   }
 
-  private static func changed(_ item: Item, _ path: String, _ keychain: KeychainStore) -> Note? {
-    guard (try? keychain.asksByListOfAllowed(item)) == true else { return nil }
+  /// When the vault was upgraded from Keyhole 0.1, by the copy that was made of it before; nil: it was not, or the copy was removed.
+  private static func upgrade(_ places: StoragePaths) -> SystemTime? {
+    (try? Files.status(places.vault + "/vault-1.db"))?.modified
+  }
+
+  /// Of an item that had its rules in Keyhole 0.1 already.
+  private static func changed(
+    _ item: Item, _ path: String, _ keychain: KeychainStore, _ upgrade: SystemTime?
+  ) -> Note? {
+    guard let upgrade, item.created.seconds <= upgrade.seconds,
+      (try? keychain.asksByListOfAllowed(item)) == true
+    else { return nil }
     return Note(
       subject: path,
       reason:

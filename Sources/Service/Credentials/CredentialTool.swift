@@ -129,7 +129,19 @@ extension CredentialTool {
     let folder = Environment.absolutePath("DOCKER_CONFIG") ?? home + "/.docker"
     let path = folder + "/config.json"
     let present = try ConfigurationFile.read(path)
+    if let present, present.allSatisfy({ [0x20, 0x09, 0x0A, 0x0D].contains($0) }) {
+      throw Failure(path, "it is empty, which is no JSON; remove it, and the same command makes it")
+    }
     if let present, let other = try JSONMember("credsStore").text(in: present, path) {
+      guard other != "keyhole" else {
+        throw Failure(
+          path,
+          "docker calls Keyhole already, by a `credsStore` that this command has not written; nothing was changed"
+        )
+      }
+      guard !other.isEmpty else {
+        throw Failure(path, "it has an empty `credsStore`; take that out, then the same command again")
+      }
       throw Failure(
         path,
         "docker keeps its credentials with `\(other)`; for one registry only, add to it by hand: "
