@@ -265,6 +265,35 @@ import Testing
     }
   }
 
+  /// A client that opens sessions over many connections takes no session of another one.
+  @Test func sessionsOfAllConnectionsAreBounded() async throws {
+    try await withService { world, service in
+      try world.check(
+        """
+        python3 - <<'END'
+        from jeepney import DBusAddress, new_method_call
+        from jeepney.io.blocking import open_dbus_connection
+        address = DBusAddress('/org/freedesktop/secrets', 'org.freedesktop.secrets', 'org.freedesktop.Secret.Service')
+        call = new_method_call(address, 'OpenSession', 'sv',
+            ('dh-ietf1024-sha256-aes128-cbc-pkcs7', ('ay', b'\\2' * 128)))
+        def open_session(connection):
+            reply = connection.send_and_get_reply(call)
+            assert not reply.header.fields.get(4), reply
+            return DBusAddress(reply.body[1], 'org.freedesktop.secrets', 'org.freedesktop.Secret.Session')
+        def close(connection, session):
+            return connection.send_and_get_reply(new_method_call(session, 'Close')).header.fields.get(4)
+        mine = open_dbus_connection()
+        session = open_session(mine)
+        others = [open_dbus_connection() for _ in range(5)]
+        opened = [(other, open_session(other)) for other in others for _ in range(250)]
+        assert close(mine, session) is None
+        assert sum(close(*pair) is None for pair in opened) == 1023
+        END
+        """, within: LockTests.patience)
+      try world.check(Self.store)
+    }
+  }
+
   @Test func hostileMessagesAreErrors() async throws {
     try await withService { world, _ in
       try world.check(
