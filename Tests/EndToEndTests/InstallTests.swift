@@ -71,6 +71,8 @@ import Testing
           usr/share/doc/keyhole/README.md
           usr/share/doc/keyhole/SECURITY.md
           usr/share/fish/vendor_completions.d/keyhole.fish
+          usr/share/nvim/site/plugin/keyhole.vim
+          usr/share/vim/vimfiles/plugin/keyhole.vim
           usr/share/zsh/site-functions/_keyhole
           mount.keyhole
 

@@ -152,6 +152,27 @@ import Testing
     }
   }
 
+  /// With the plugin that is installed with Keyhole, whatever the user's settings say.
+  @Test(arguments: ["vim", "nvim"])
+  func vimLeavesNothingBesideALink(program: String) async throws {
+    try await AppView.withView { keyhole in
+      let world = keyhole.world
+      try world.check(
+        """
+        mkdir "$OUT/a ,b"; cd "$OUT/a ,b"; keyhole view app --link .env
+        echo 'set backup writebackup undofile backupdir=. undodir=.' > "$OUT/vimrc"
+        \(program) -u "$OUT/vimrc" -N -es -c '%s/abc/one/' -c wq .env; cat .env; rm .env?*
+        mkdir -p "$OUT/rtp/plugin"; cp \(Products.helpers)/vim/keyhole.vim "$OUT/rtp/plugin"
+        echo "set runtimepath^=$OUT/rtp" >> "$OUT/vimrc"
+        \(program) -u "$OUT/vimrc" -N -es -c '%s/one/two/' -c w -c 'redir! > $OUT/options' -c 'silent set undofile?' -c 'redir END' -c q .env
+        cat .env "$OUT/options"; ls -A; echo text > other; \(program) -u "$OUT/vimrc" -N -es -c '%s/text/next/' -c wq other; ls -A
+        """,
+        prints:
+          "TOKEN=one\nUSER=peter\nTOKEN=two\nUSER=peter\n\n\nnoundofile.env\n.env\n.other.un~\nother\nother~\n",
+        within: .seconds(60))
+    }
+  }
+
   @Test func itsHistoryIsKept() async throws {
     try await AppView.withView { keyhole in
       let world = keyhole.world
