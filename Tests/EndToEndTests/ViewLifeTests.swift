@@ -160,7 +160,7 @@ import Testing
       try world.check(
         """
         mkdir "$OUT/a ,b"; cd "$OUT/a ,b"; keyhole view app --link .env
-        echo 'set backup writebackup undofile backupdir=. undodir=.' > "$OUT/vimrc"
+        echo 'set backup writebackup undofile backupskip= backupdir=. undodir=.' > "$OUT/vimrc"
         \(program) -u "$OUT/vimrc" -N -es -c '%s/abc/one/' -c wq .env; cat .env; rm .env?*
         mkdir -p "$OUT/rtp/plugin"; cp \(Products.helpers)/vim/keyhole.vim "$OUT/rtp/plugin"
         echo "set runtimepath^=$OUT/rtp" >> "$OUT/vimrc"
@@ -168,7 +168,7 @@ import Testing
         cat .env "$OUT/options"; ls -A; echo text > other; \(program) -u "$OUT/vimrc" -N -es -c '%s/text/next/' -c wq other; ls -A
         """,
         prints:
-          "TOKEN=one\nUSER=peter\nTOKEN=two\nUSER=peter\n\n\nnoundofile.env\n.env\n.other.un~\nother\nother~\n",
+          "TOKEN=one\nUSER=peter\nTOKEN=two\nUSER=peter\n\nnoundofile\n.env\n.env\n.other.un~\nother\nother~\n",
         within: .seconds(60))
     }
   }

@@ -19,14 +19,16 @@ package enum BazelCredential {
     }
     try scanner.end()
     guard let uri, let origin = origin(of: uri) else {
-      throw FormatError("the request has no `uri` with a host")
+      throw FormatError("the request has no `uri` with a host, or it is no URI")
     }
     return origin
   }
 
-  /// nil: it has no scheme or no host. A user in the URI is left out.
+  /// nil: it has no scheme or no host, or a byte that a URI (RFC 3986) can't have: readers take `https://a\@b` for two hosts. A user in the
+  /// URI is left out.
   private static func origin(of uri: String) -> ExactString? {
-    guard let colon = uri.firstRange(of: "://"), colon.lowerBound != uri.startIndex else { return nil }
+    guard uri.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"\"<>\\^`{|}".utf8.contains($0) }),
+      let colon = uri.firstRange(of: "://"), colon.lowerBound != uri.startIndex else { return nil }
     let rest = uri[colon.upperBound...].prefix { !"/?#".contains($0) }
     let host = rest.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
     guard !host.isEmpty else { return nil }

@@ -79,6 +79,13 @@ extension Files {
     return unsafe String(cString: real)
   }
 
+  /// The path from the root on, of one that may count from the current directory. Symbolic links and `..` stay; where the current
+  /// directory has no path, as it was given.
+  package static func pathFromRoot(_ path: String) -> String {
+    guard !path.hasPrefix("/"), let folder = currentFolder else { return path }
+    return (folder == "/" ? "" : folder) + "/" + (path.hasPrefix("./") ? String(path.dropFirst(2)) : path)
+  }
+
   /// getcwd(3): the current directory without symbolic links; nil: it was removed, or has no path here.
   package static var currentFolder: String? {
     guard let path = unsafe getcwd(nil, 0) else { return nil }

@@ -45,9 +45,6 @@ package struct FoundProgram: Sendable {
 
   /// The path from the root on, for people; a byte that is not UTF-8 is shown as U+FFFD.
   package var absolutePath: String {
-    let text = String(decoding: path, as: UTF8.self)
-    guard !text.hasPrefix("/"), let folder = Files.currentFolder else { return text }
-    let relative = text.hasPrefix("./") ? String(text.dropFirst(2)) : text
-    return (folder == "/" ? "" : folder) + "/" + relative
+    Files.pathFromRoot(String(decoding: path, as: UTF8.self))
   }
 }

@@ -37,7 +37,7 @@ package enum AskpassHelper {
   /// nil: no item is for this question.
   private static func stored(_ question: AskpassPrompt) throws -> SecretBytes? {
     if let lines = question.gitLines { return try gitAnswer(question, lines) }
-    guard let identity = question.identity, let secret = try CredentialItems().secret(identity) else {
+    guard let identity = question.fromRoot.identity, let secret = try CredentialItems().secret(identity) else {
       return nil
     }
     return try reading(FileTree.path(of: identity)) { () throws(FormatError) in
@@ -63,6 +63,14 @@ package enum AskpassHelper {
 
   private static func line(of answer: consuming SecretBytes) throws -> SecretBytes {
     try answer.withLineFeed()
+  }
+}
+
+extension AskpassPrompt {
+  /// ssh(1) names a key as it was given: a relative path (`ssh -i key`) counts from the current folder, which is ssh's.
+  fileprivate var fromRoot: Self {
+    guard case .passphrase(let key) = self, key.utf8.first != UInt8(ascii: "/") else { return self }
+    return .passphrase(key: ExactString(Files.pathFromRoot(key.string)))
   }
 }
 

@@ -30,7 +30,12 @@ package enum KubernetesHelper {
   ///
   /// - Throws: `Failure` where kubectl asks for something else, and where there is no such item.
   package static func run(name: String?) throws -> CredentialAnswer {
-    let text = environment("KUBERNETES_EXEC_INFO") ?? ""
+    guard let text = environment("KUBERNETES_EXEC_INFO") else {
+      throw Failure(
+        "kubectl",
+        "KUBERNETES_EXEC_INFO is not set: kubectl sets it when it runs this command for a user of the kubeconfig; "
+          + "`keyhole credential install kubectl` adds one")
+    }
     let bytes = Array(text.utf8)
     let source = ByteSource(try SecretBytes(copying: bytes.span))
     let request = try reading("KUBERNETES_EXEC_INFO") { () throws(FormatError) in

@@ -15,7 +15,8 @@ import Testing
       try world.checkHelpers(
         Self.agent + """
           add; echo 'right one' | keyhole set "keychain/generic/ssh/$path"; add
-          """, prints: "1\n0\n0\n1\n")
+          cd "$OUT"; keyhole-askpass "Enter passphrase for key 'key': "; cd bin; keyhole-askpass "Enter passphrase for key 'key': " 2> /dev/null
+          """, prints: "1\n0\n0\n1\nright one\n")
     }
   }
 

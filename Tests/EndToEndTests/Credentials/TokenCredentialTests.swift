@@ -100,7 +100,7 @@ import Testing
         #"""
         printf k8s | keyhole set keychain/generic/kubernetes/prod
         export KUBERNETES_EXEC_INFO='{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"interactive":false}}'
-        keyhole credential kubectl prod; keyhole credential kubectl; echo $?
+        keyhole credential kubectl prod; keyhole credential kubectl; echo $?; env -u KUBERNETES_EXEC_INFO keyhole credential kubectl prod; echo $?
         printf '{"token":"t"}' | terraform-credentials-keyhole --host=x store app.example; terraform-credentials-keyhole get app.example
         terraform-credentials-keyhole get other.example; terraform-credentials-keyhole forget app.example
         terraform-credentials-keyhole forget app.example; terraform-credentials-keyhole get app.example
@@ -113,6 +113,8 @@ import Testing
         prints: #"""
           {"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"k8s"}}
           keyhole: kubectl: it does not tell the server: set `provideClusterInfo: true` in the kubeconfig, or give a name as an argument
+          1
+          keyhole: kubectl: KUBERNETES_EXEC_INFO is not set: kubectl sets it when it runs this command for a user of the kubeconfig; `keyhole credential install kubectl` adds one
           1
           {"token":"t"}
           {}

@@ -238,26 +238,33 @@ import Testing
     }
   }
 
+  /// Python's beginning of a program that opens sessions and closes them: `close` returns the name of an error, or `None`.
+  private static let sessions = """
+    from jeepney import DBusAddress, new_method_call
+    from jeepney.io.blocking import open_dbus_connection
+    address = DBusAddress('/org/freedesktop/secrets', 'org.freedesktop.secrets', 'org.freedesktop.Secret.Service')
+    call = new_method_call(address, 'OpenSession', 'sv',
+        ('dh-ietf1024-sha256-aes128-cbc-pkcs7', ('ay', b'\\2' * 128)))
+    def open_session(connection):
+        reply = connection.send_and_get_reply(call)
+        assert not reply.header.fields.get(4), reply
+        return DBusAddress(reply.body[1], 'org.freedesktop.secrets', 'org.freedesktop.Secret.Session')
+    def close(connection, session):
+        return connection.send_and_get_reply(new_method_call(session, 'Close')).header.fields.get(4)
+    """
+
   @Test func sessionsOfALeftConnectionEnd() async throws {
     try await withService { world, service in
       try world.check(
         """
         python3 - <<'END'
-        from jeepney import DBusAddress, new_method_call
-        from jeepney.io.blocking import open_dbus_connection
-        address = DBusAddress('/org/freedesktop/secrets', 'org.freedesktop.secrets', 'org.freedesktop.Secret.Service')
-        call = new_method_call(address, 'OpenSession', 'sv',
-            ('dh-ietf1024-sha256-aes128-cbc-pkcs7', ('ay', b'\\2' * 128)))
+        \(Self.sessions)
         for _ in range(3):
             connection = open_dbus_connection()
-            replies = [connection.send_and_get_reply(call) for _ in range(260)]
-            assert not any(reply.header.fields.get(4) for reply in replies), replies
+            opened = [open_session(connection) for _ in range(260)]
             # The oldest four are closed, as 256 may be open.
-            def close(reply):
-                session = DBusAddress(reply.body[1], 'org.freedesktop.secrets', 'org.freedesktop.Secret.Session')
-                return connection.send_and_get_reply(new_method_call(session, 'Close')).header.fields.get(4)
-            assert all(close(reply) for reply in replies[:4])
-            assert not any(close(reply) for reply in replies[4:])
+            assert all(close(connection, session) for session in opened[:4])
+            assert not any(close(connection, session) for session in opened[4:])
             connection.close()
         END
         """, within: LockTests.patience)
@@ -271,17 +278,7 @@ import Testing
       try world.check(
         """
         python3 - <<'END'
-        from jeepney import DBusAddress, new_method_call
-        from jeepney.io.blocking import open_dbus_connection
-        address = DBusAddress('/org/freedesktop/secrets', 'org.freedesktop.secrets', 'org.freedesktop.Secret.Service')
-        call = new_method_call(address, 'OpenSession', 'sv',
-            ('dh-ietf1024-sha256-aes128-cbc-pkcs7', ('ay', b'\\2' * 128)))
-        def open_session(connection):
-            reply = connection.send_and_get_reply(call)
-            assert not reply.header.fields.get(4), reply
-            return DBusAddress(reply.body[1], 'org.freedesktop.secrets', 'org.freedesktop.Secret.Session')
-        def close(connection, session):
-            return connection.send_and_get_reply(new_method_call(session, 'Close')).header.fields.get(4)
+        \(Self.sessions)
         mine = open_dbus_connection()
         session = open_session(mine)
         others = [open_dbus_connection() for _ in range(5)]
