@@ -23,7 +23,8 @@ extension KeychainConfiguration {
     let settled = settled(on: engine.name, vault: vault)
     let find = { @Sendable in MountRegistration.process(serving: settled, in: runtime) }
     guard engine.isTheMounts(find), !unlocksWithoutMount || find() != nil else { return opened }
-    let mounted = MountedKeychain(name: engine.name, runtimeFolder: runtime, find: find)
+    let mounted = MountedKeychain(
+      name: engine.name, runtimeFolder: runtime, takesBatches: engine.batches != nil, find: find)
     return OpenedKeychain(engine: mounted, explanation: opened.explanation, firstChoice: opened.firstChoice)
   }
 

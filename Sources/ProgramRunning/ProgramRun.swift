@@ -100,10 +100,15 @@ extension ProgramRun {
     if let patterns = secrets.takePatterns() {
       output = try ProgramOutput(masking: patterns, for: &command, keep: &kept)
     }
-    let highest = secrets.files.map(\.number).max() ?? 0
+    let numbers = Set(secrets.files.map(\.number))
     for (file, number) in secrets.files {
-      let copy = KeptDescriptor(try Descriptor(duplicating: file.descriptor, above: highest))
+      var copy = KeptDescriptor(try Descriptor(duplicating: file.descriptor))
       kept.append(copy)
+      // One that has the number of another file would be replaced by that. It is kept, so that the next has another one.
+      while numbers.contains(copy.number) {
+        copy = KeptDescriptor(try Descriptor(duplicating: file.descriptor))
+        kept.append(copy)
+      }
       command.streams.append(ProgramStart.Stream(copy.number, as: number))
     }
     if output.terminal != nil { SignalQueue.useTerminalInBackground() }

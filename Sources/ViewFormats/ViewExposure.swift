@@ -10,6 +10,9 @@ import SecretMemory
 /// - of 6 bytes or more, whatever they are: as the whole value of a line that a comment has made of the same entry,
 ///   such as `# PASSWORD=hunter`.
 ///
+/// In the first two cases they are also found in another quoting, as quotes and backslashes are passed over, and of a value of several
+/// lines each line of 12 bytes or more that has two of the kinds, but for those that begin with `-----`, as in PEM.
+///
 /// A shorter value can be found by trying, and `true` or `5432` would be found in any text.
 public struct ViewExposure: Hashable, Sendable {
   /// The line of the text, counted from 1. Values count as if each had one line.
@@ -41,10 +44,11 @@ extension ViewTemplate {
   func exposures(of slots: [ViewSlot], _ lender: Lender) throws(ViewError) -> [ViewExposure] {
     guard text.count >= ViewExposure.shortest else { return [] }
     let places = TextIndex(text)
+    let bare = try BareText(text)
     var exposures: [ViewExposure] = []
     for slot in slots {
       try lender(slot) { (value) throws(ViewError) in
-        if let offset = try offset(of: value, slot, places) {
+        if let offset = try offset(of: value, slot, places, bare) {
           exposures.append(ViewExposure(line: text.line(at: offset), name: slot.name))
         }
       }
@@ -52,14 +56,12 @@ extension ViewTemplate {
     return exposures
   }
 
-  /// Where the value stands in the text, as it is or as the format writes it.
-  private func offset(of value: Span<UInt8>, _ slot: ViewSlot, _ places: borrowing TextIndex)
-    throws(ViewError) -> Int?
-  {
+  /// Where the value, or a line of it, stands in the text: as it is, as the format writes it, or in another quoting.
+  private func offset(
+    of value: Span<UInt8>, _ slot: ViewSlot, _ places: borrowing TextIndex, _ bare: borrowing BareText
+  ) throws(ViewError) -> Int? {
     guard value.count >= ViewExposure.shortest else { return nil }
-    let isAnywhere =
-      value.count >= ViewExposure.shortestWordAnywhere
-      || value.count >= ViewExposure.shortestAnywhere && value.hasTwoKinds
+    let isAnywhere = value.isLookedForAnywhere
     let key = Array((slot.name.last ?? "").utf8)
     func match(_ candidate: Span<UInt8>, _ places: borrowing TextIndex) -> Int? {
       places.offset(of: candidate, in: text) { offset in
@@ -68,9 +70,60 @@ extension ViewTemplate {
     }
     if let offset = match(value, places) { return offset }
     var writer = try SecretWriter(capacity: value.count &+ 16)
-    guard try format.codec(dialect).write(value, slot.style, to: &writer) == nil else { return nil }
-    let written = writer.finish()
-    return written.hasSameBytes(as: value) ? nil : match(written.span, places)
+    if try format.codec(dialect).write(value, slot.style, to: &writer) == nil {
+      let written = writer.finish()
+      if !written.hasSameBytes(as: value), let offset = match(written.span, places) { return offset }
+    }
+    guard isAnywhere else { return nil }
+    if let offset = try bare.offset(of: value) { return offset }
+    var start = 0
+    for index in 0...value.count where index == value.count || value[index] == 0x0A || value[index] == 0x0D {
+      let line = value.extracting(start..<index)
+      start = index &+ 1
+      guard line.count >= ViewExposure.shortestWordAnywhere, line.count < value.count, line.hasTwoKinds,
+        !line.starts(with: "-----")
+      else { continue }
+      if let offset = try bare.offset(of: line) { return offset }
+    }
+    return nil
+  }
+}
+
+/// A text without quotes and backslashes.
+private struct BareText: ~Copyable {
+  private let text: SecretBytes
+  private let places: TextIndex
+  /// Where each byte of it stands in the whole text.
+  private let offsets: [Int32]
+
+  init(_ whole: borrowing SecretBytes) throws(ViewError) {
+    let bytes = whole.span
+    var offsets: [Int32] = []
+    for index in bytes.indices where !bytes[index].isQuoting {
+      offsets.append(Int32(truncatingIfNeeded: index))
+    }
+    text = try Self.bare(bytes).finish()
+    places = TextIndex(text)
+    self.offsets = offsets
+  }
+
+  private static func bare(_ bytes: Span<UInt8>) throws(ViewError) -> SecretWriter {
+    var writer = try SecretWriter(capacity: bytes.count)
+    for index in bytes.indices where !bytes[index].isQuoting { try writer.append(bytes[index]) }
+    return writer
+  }
+
+  /// The place in the whole text; nil: without quotes and backslashes the value is too short to be looked for, or is not there.
+  borrowing func offset(of value: Span<UInt8>) throws(ViewError) -> Int? {
+    let value = try Self.bare(value).finish()
+    guard value.span.isLookedForAnywhere else { return nil }
+    return places.offset(of: value.span, in: text) { _ in true }.map { Int(offsets[$0]) }
+  }
+}
+
+extension UInt8 {
+  fileprivate var isQuoting: Bool {
+    self == UInt8(ascii: "\"") || self == UInt8(ascii: "'") || self == UInt8(ascii: "\\")
   }
 }
 
@@ -117,6 +170,10 @@ private struct TextIndex: ~Copyable {
 }
 
 extension Span<UInt8> {
+  fileprivate var isLookedForAnywhere: Bool {
+    count >= ViewExposure.shortestWordAnywhere || count >= ViewExposure.shortestAnywhere && hasTwoKinds
+  }
+
   /// Characters of two of: lower-case letters, upper-case letters, digits, all others.
   fileprivate var hasTwoKinds: Bool {
     var kinds: UInt8 = 0

@@ -87,6 +87,20 @@ import Testing
     }
   }
 
+  /// Of a value of several lines that was commented out, and of one in another quoting.
+  @Test(arguments: [
+    ("K=\"-----BEGIN K-----\\nMIIabcdefghijk123\\n-----END K-----\"\n#MIIabcdefghijk123\n", 2),
+    ("K='it\\'s \"a\" secret'\n# K=\"it's \\\"a\\\" secret\"\n", 2),
+    ("K=pa$ss/word1!\n\n# K='pa$ss/word1!'\n", 3), ("K='pa$ss/word1!'\n# K=pa\\$ss/word1\\!\n", 2),
+    ("#-----BEGIN K-----\nK=\"-----BEGIN K-----\\nMIIabcdefghijk123\\nshort line\"\n# short line\n", 0),
+  ]) func aValueInAnotherFormIsFound(text: String, line: Int) throws {
+    let dialect = text.contains("it\\'s") ? EnvDialect.docker : .python
+    let text = dialect == .docker ? text.replacing("'it\\'s \"a\" secret'", with: "it's \"a\" secret") : text
+    let document = try Grammar(format: .env, dialect: dialect).parse(text)
+    let found = try document.numberedTemplate().exposures(document.values.lender)
+    #expect(found.map(\.line) == (line == 0 ? [] : [line]))
+  }
+
   @Test func plainWordsMayStandInComments() throws {
     let text = "# production listens on 5432, true\nA=production\nB=5432\nD=true\n#D=false\n"
     #expect(throws: Never.self) { _ = try merge(text) }

@@ -19,7 +19,14 @@ final class MountedItems: Sendable {
     var listener: AsyncStream<Void>.Continuation?
   }
 
-  private let content = Mutex(Content())
+  private let content: Mutex<Content>
+
+  /// `takesBatches`: as `KeychainState.takesBatches`, until a mount has reported a state.
+  init(takesBatches: Bool = false) {
+    var first = Content()
+    first.state.takesBatches = takesBatches
+    content = Mutex(first)
+  }
 
   var state: KeychainState { content.withLock { $0.state } }
 

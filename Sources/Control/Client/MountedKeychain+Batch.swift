@@ -3,7 +3,7 @@ public import SecretMemory
 public import Store
 
 extension MountedKeychain: BatchKeychain {
-  /// nil: the mount's keychain takes none, as it said when the connection was made.
+  /// nil: the mount's keychain takes none, as it said when the connection was made; before, as `init` was given.
   public var batches: (any BatchKeychain)? { memory.state.takesBatches ? self : nil }
 
   /// Sends the changes one after the other; the mount's process keeps them sealed until all are there, and makes them in

@@ -16,7 +16,7 @@ public final class MountedKeychain: KeychainEngine, RemoteKeychain {
   private let runtimeFolder: String
   private let patience: Int
   private let find: @Sendable () -> Int32?
-  let memory = MountedItems()
+  let memory: MountedItems
   /// Connects, one at a time; no other queue waits for it.
   private let connecting = DispatchQueue(label: "keyhole.mounted")
   private let threads = WaitingThreads()
@@ -31,10 +31,14 @@ public final class MountedKeychain: KeychainEngine, RemoteKeychain {
 
   /// `find` gives the process of the mount; nil: there is none. A call that it does not answer within `patience`
   /// seconds fails, but for the time that a person is being asked.
+  ///
+  /// `takesBatches`: whether the keychain does, until a mount has said it: what only such a keychain has is then locked and not missing.
   public init(
-    name: String, runtimeFolder: String, patience: Int = 10, find: @escaping @Sendable () -> Int32?
+    name: String, runtimeFolder: String, patience: Int = 10, takesBatches: Bool = false,
+    find: @escaping @Sendable () -> Int32?
   ) {
     (self.name, self.runtimeFolder, self.patience, self.find) = (name, runtimeFolder, patience, find)
+    memory = MountedItems(takesBatches: takesBatches)
     // So that it is known at once whether it is locked.
     _ = try? connect()
   }

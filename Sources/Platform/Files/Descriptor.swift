@@ -29,11 +29,6 @@ package struct Descriptor: ~Copyable, Sendable {
     self.number = try Errno.retrying { fcntl(number, F_DUPFD_CLOEXEC, 3) }
   }
 
-  /// The same with a number that is greater than another one. - Throws: EMFILE, EINVAL: RLIMIT_NOFILE has no such numbers.
-  package init(duplicating number: Int32, above other: Int32) throws(Errno) {
-    self.number = try Errno.retrying { fcntl(number, F_DUPFD_CLOEXEC, max(3, other &+ 1)) }
-  }
-
   /// open(2) with O_TMPFILE: a file without a name on the disk of a folder, which is gone when it is closed.
   package init(unnamedIn folder: String) throws(Errno) {
     // A macro that Glibc's module does not show: __O_TMPFILE | O_DIRECTORY.

@@ -55,13 +55,38 @@ struct AdoptedTarget {
     return views.first { entry.made[$0.document.id.rawValue] != nil }.map { "views/\($0.name.string)" }
   }
 
-  /// All that is in the service, and the view.
+  /// The view and the items of its service that it refers to, or the item: an item that something else has put into the service is
+  /// not among them.
   func made(_ session: TreeSession) throws -> AdoptionJournal.Made {
     var made: AdoptionJournal.Made = [:]
-    for item in try items(session) { made[item.id.rawValue] = item.modified.word }
+    let view = try view(session)
     // By what it refers to: its lengths are sealed with it, and change without it.
-    if let view = try view(session) { made[view.document.id.rawValue] = "view" }
+    if let view { made[view.document.id.rawValue] = "view" }
+    for item in try items(session) {
+      let path = FileTree.path(of: item.identity)
+      guard isView ? view?.references.contains(path) == true : path == self.path else { continue }
+      made[item.id.rawValue] = item.modified.word
+    }
     return made
+  }
+
+  /// Whether neither a view nor a service has the name, so that no item is replaced and none is taken for one of this file.
+  func isFree(_ session: TreeSession) throws -> Bool {
+    guard try session.existingNode(at: TreePath(service)) == nil else { return false }
+    return try !isView || session.existingNode(at: treePath) == nil
+  }
+
+  /// Whether what has the name was made for a file by a run that was ended before its journal said so: a view without entries, or just the
+  /// file's content.
+  func isMade(for content: AdoptedContent, _ session: TreeSession) throws -> Bool {
+    let file = isView ? treePath : treePath.appending("value")
+    guard try session.existingNode(at: file) != nil else { return false }
+    if let view = try view(session), view.references.isEmpty { return true }
+    // One that can't be read, as an item is missing, is another one.
+    do {
+      // An item is without the line feed at its end, until it keeps that.
+      return try content.isEqual(to: session.secret(at: file), exceptLineFeed: !isView)
+    } catch is Failure { return false }
   }
 
   /// Why what was made for a file can't be removed: it was changed, or something else uses it. nil: it can.
@@ -90,13 +115,12 @@ struct AdoptedTarget {
     return nil
   }
 
-  /// Removes the view, then its items: those that were made, or all of the service where that is not known. What is not there any more
-  /// is passed by.
-  func remove(_ session: TreeSession, _ made: AdoptionJournal.Made = [:]) throws {
-    if let view = try view(session) {
+  /// Removes the view, then the items that were made. One that is not there any more is passed by.
+  func remove(_ session: TreeSession, _ made: AdoptionJournal.Made) throws {
+    if let view = try view(session), made[view.document.id.rawValue] != nil {
       try session.attempt(treePath) { () throws(StoreError) in try session.tree.views?.remove(view) }
     }
-    let items = try made.isEmpty ? items(session) : items(made, session)
+    let items = try items(made, session)
     try session.attempt(TreePath(service)) { () throws(StoreError) in
       if !items.isEmpty { try session.stores.keychain?.remove(items.map(\.id)) }
     }

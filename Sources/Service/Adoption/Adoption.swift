@@ -17,16 +17,17 @@ package final class Adoption {
   private let place: PlainPlace
   private var entry: AdoptionJournal.Entry
   private let dialect: EnvDialect
-  private let session: TreeSession
   private let places: StoragePaths
   private let mount: String
-  /// The path in the tree of the view, or of the item.
-  package let target: String
   /// How many values the file has; nil: all of it is one.
   package let count: Int?
 
   /// For the person: what programs find and do where the link has the file's place.
   package var noteOfLink: String { place.noteOfLink }
+  /// The path in the tree of the view, or of the item. `store` takes another one where this has been taken meanwhile.
+  package var target: String { entry.target }
+  /// Whether a commit of git has the file, with the secrets that it had then.
+  package var isInCommit: Bool { GitIndex.hasCommit(of: file.path) }
   /// Where the file is kept, after the link has its name, until it is overwritten.
   package var remains: String { file.path + AdoptionJournal.remainsEnding }
 
@@ -40,6 +41,10 @@ package final class Adoption {
     guard let mount = MountRegistration.all(in: places.runtime).last(where: \.isAlive) else {
       throw Failure(nil, "nothing is mounted, so the link would lead nowhere; `keyhole mount` mounts it")
     }
+    guard !MountRegistration.all(in: places.runtime).contains(where: { path.hasPrefix($0.path + "/") }) else {
+      throw Failure(path, "it is in the mount already; nothing was changed")
+    }
+    try ViewLinks.requireKeepable(path)
     self.mount = mount.path
     self.dialect = dialect
     try GitIndex.requireUntracked(path)
@@ -50,15 +55,12 @@ package final class Adoption {
     let known = PlainPlace(path)
     place = known.form == .view(.json) && !known.canParse(bytes) ? known.asItem : known
     count = try Self.count(content, place, dialect)
-    session = try TreeSession(for: TreePath("views"))
+    let session = try TreeSession(for: TreePath("views"))
     try session.requireOpen(for: path, "so its values can't be stored; nothing was changed")
-    let earlier = try AdoptionJournal(in: places.state).entry(of: path)
-    let begun = earlier.flatMap { $0.stage == .making ? $0 : nil }
-    target = try begun?.target ?? Self.freeTarget(place, session)
-    let item = place.isItem ? "/value" : ""
-    entry = AdoptionJournal.Entry(
-      file: path, target: target, link: "\(mount.path)/\(target)\(item)", permissions: file.status.permissions
-    )
+    let entries = try AdoptionJournal(in: places.state).entries
+    let begun = Self.begun(path, entries)
+    entry = AdoptionJournal.Entry(file: path, target: "", link: "", permissions: file.status.permissions)
+    take(try Self.target(place, content, for: path, entries, session))
     // The link of a run that was ended before link and file exchanged names.
     let isUnusedLink = begun != nil && (try? Files.target(ofLink: remains)) == begun?.link
     guard isUnusedLink || !Files.hasName(remains) else {
@@ -99,16 +101,35 @@ package final class Adoption {
     return document.entries.count
   }
 
-  /// A name that neither a view nor a service has, so that no item is replaced.
-  private static func freeTarget(_ place: PlainPlace, _ session: TreeSession) throws -> String {
+  /// The entry of a run that was ended before the link had the file's name.
+  private static func begun(_ path: String, _ entries: [AdoptionJournal.Entry]) -> AdoptionJournal.Entry? {
+    entries.last { $0.file == path && $0.stage == .making }
+  }
+
+  /// The place of a run that was ended, where nothing else has taken it, or one of a name that is free and that no other adoption has.
+  private static func target(
+    _ place: PlainPlace, _ content: AdoptedContent, for path: String, _ entries: [AdoptionJournal.Entry],
+    _ session: TreeSession
+  ) throws -> String {
+    let taken = Set(entries.filter { $0.file != path }.map(\.target))
+    if let begun = begun(path, entries), !taken.contains(begun.target) {
+      let target = AdoptedTarget(path: begun.target)
+      let isOwn =
+        try begun.made.isEmpty
+        ? target.isFree(session) || target.isMade(for: content, session)
+        : AdoptedTarget.path(of: begun, session) == begun.target
+      if isOwn { return begun.target }
+    }
     for number in 1... {
       let name = number == 1 ? place.name : "\(place.name)-\(number)"
-      let service = "keychain/generic/\(name)"
-      guard try session.existingNode(at: TreePath(service)) == nil else { continue }
-      guard case .view = place.form else { return service + "/file" }
-      if try session.existingNode(at: TreePath("views/\(name)")) == nil { return "views/\(name)" }
+      let path = place.isItem ? "keychain/generic/\(name)/file" : "views/\(name)"
+      if !taken.contains(path), try AdoptedTarget(path: path).isFree(session) { return path }
     }
     return ""
+  }
+
+  private func take(_ target: String) {
+    entry = entry.moved(to: target, link: "\(mount)/\(target)\(place.isItem ? "/value" : "")")
   }
 
   private var made: AdoptedTarget { AdoptedTarget(path: target) }
@@ -126,14 +147,17 @@ package final class Adoption {
   ///   it, and the next run takes it.
   package func store() throws {
     try file.protect()
+    // It is held until the link has the file's name: so no other adoption takes the same place.
     var journal = try AdoptionJournal(in: places.state)
+    take(
+      try Self.target(
+        place, content, for: file.path, journal.entries, TreeSession(for: TreePath("views"))))
+    entry.made = Self.begun(file.path, journal.entries).flatMap { $0.target == target ? $0.made : nil } ?? [:]
     // Before anything is made: so a run that is killed is known.
     try journal.add(entry)
     do {
       try makeLink()
-      try makeTarget()
-      entry.made = try made.made(TreeSession(for: TreePath("views")))
-      try journal.add(entry)
+      try makeTarget(&journal)
       try requireSameContent(at: linkTarget)
       try exchange()
     } catch {
@@ -145,10 +169,17 @@ package final class Adoption {
     if !place.isItem { try ViewLinks(name).link(file.path) }
   }
 
+  /// Notes what was made, so that it is known after a run that is killed, and nothing else is removed in its place.
+  private func noteMade(_ journal: inout AdoptionJournal) throws {
+    entry.made = try made.made(TreeSession(for: TreePath("views")))
+    try journal.add(entry)
+  }
+
   private func removeAll(_ journal: inout AdoptionJournal) {
     if (try? Files.target(ofLink: remains)) != nil { _ = try? Files.remove(remains) }
     do {
-      try made.remove(TreeSession(for: TreePath("views")))
+      let session = try TreeSession(for: TreePath("views"))
+      if !entry.made.isEmpty { try made.remove(session, made.made(session)) }
       try journal.remove(file.path)
     } catch {}
   }
@@ -167,13 +198,16 @@ package final class Adoption {
     }
   }
 
-  private func makeTarget() throws {
+  private func makeTarget(_ journal: inout AdoptionJournal) throws {
     guard case .view(let format) = place.form else {
       let value = TreePath(target).appending("value")
       let writing = try TreeSession(for: value)
-      try content.lend { try writing.write($0, to: value) }
+      let isThere = try writing.existingNode(at: value) != nil
+      try content.lend { try writing.write($0, to: value, replacing: isThere) }
+      try noteMade(&journal)
       try writing.setAttribute("eol", to: "exact", ofItemAt: value)
-      return try content.lend { try writing.write($0, to: value) }
+      try content.lend { try writing.write($0, to: value) }
+      return try noteMade(&journal)
     }
     let path = TreePath(target)
     let isThere = try TreeSession(for: path).existingNode(at: path) != nil
@@ -181,9 +215,11 @@ package final class Adoption {
     if !isThere {
       try ViewMaker().make(name, format, dialect, newPlace: "keychain/generic/\(name)", from: [])
     }
+    try noteMade(&journal)
     // A session that sees the view.
     let writing = try TreeSession(for: path)
     try content.lend { try writing.write($0, to: path) }
+    try noteMade(&journal)
   }
 
   /// How long the mount may take to show what this process has stored: it follows the vault's files by inotify(7).
@@ -291,4 +327,14 @@ final class AdoptedContent: Sendable {
   func lend(_ body: (Span<UInt8>) throws -> Void) throws { try bytes.withSpan(0..<bytes.count, body) }
 
   func isEqual(to other: borrowing SecretBytes) -> Bool { bytes == other }
+
+  /// `exceptLineFeed`: the other one may have one less at its end.
+  func isEqual(to other: borrowing SecretBytes, exceptLineFeed: Bool) -> Bool {
+    if bytes == other { return true }
+    let count = other.count
+    guard exceptLineFeed, bytes.count == count &+ 1 else { return false }
+    return bytes.withSpan(0..<count &+ 1) { mine in
+      mine[count] == 0x0A && mine.extracting(0..<count).hasSameBytes(as: other.span)
+    }
+  }
 }

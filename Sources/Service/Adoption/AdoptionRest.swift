@@ -36,6 +36,12 @@ package struct AdoptionRest {
     self.remains = Files.hasName(remains) ? remains : nil
   }
 
+  /// The end of the old file's name.
+  package static let remainsEnding = AdoptionJournal.remainsEnding
+
+  /// Whether `git add` would take an old file, with the secrets in it.
+  package static func wouldGitAdd(_ remains: String) -> Bool { GitIndex.wouldAdd(remains) }
+
   /// Overwrites the old file and removes it.
   ///
   /// - Throws: `Failure`, also where it has something else in it than the link leads to; the file is then still there.

@@ -22,7 +22,8 @@ package struct AdoptionUndo {
   package init(_ path: String) throws {
     let path = try ViewLinks.absolute(path)
     places = try StoragePaths.ofMount()
-    guard let entry = try AdoptionJournal(in: places.state).entry(of: path), entry.stage != .undone else {
+    let entries = try AdoptionJournal(in: places.state).entries
+    guard let entry = entries.last(where: { $0.file == path }), entry.stage != .undone else {
       throw Failure(path, "it was not adopted; nothing was changed", .notFound)
     }
     let isBegun = entry.stage == .making || entry.stage == .undoing
@@ -47,6 +48,12 @@ package struct AdoptionUndo {
       let mount = entry.link.dropLast((entry.target + (isItem ? "/value" : "")).utf8.count)
       present = entry.moved(to: target, link: mount + target + (isItem ? "/value" : ""))
     }
+    if !hasFile, !entry.made.isEmpty, try session.existingNode(at: TreePath(present.target)) == nil {
+      throw Failure(
+        path,
+        "\(present.target) was removed: `keyhole undo \(present.target.quotedForShell)` brings it back, and then the same command again",
+        .notFound)
+    }
     let link = try? Files.target(ofLink: path)
     guard hasFile || isMissing || link == entry.link || link == present.link else {
       throw Failure(
@@ -55,11 +62,26 @@ package struct AdoptionUndo {
       )
     }
     former = link ?? entry.link
+    if hasFile, entry.stage == .making,
+      !entries.contains(where: { $0.file != path && $0.target == entry.target }),
+      try AdoptedTarget(path: present.target).isMade(for: AdoptedContent(Self.content(path)), session)
+    {
+      present.made = try AdoptedTarget(path: present.target).made(session)
+    }
     self.entry = present
+  }
+
+  private static func content(_ path: String) throws -> SecretBytes {
+    do throws(Errno) { return try Adoption.read(path) } catch {
+      throw Failure(path, "it can't be read: \(error); nothing was changed")
+    }
   }
 
   /// The path in the tree of the view or the item.
   package var target: String { entry.target }
+
+  /// Whether a view or an item was made for the file: an adoption that was interrupted may have come to none.
+  package var hasTarget: Bool { entry.stage != .making || !hasFile || !entry.made.isEmpty }
 
   /// Whether secrets are written to the disk; no: the file is there already.
   package var writesFile: Bool { !hasFile }
@@ -72,7 +94,7 @@ package struct AdoptionUndo {
   /// - Throws: `Failure`; what had the name then still has it.
   package mutating func run() throws -> (obstacle: String?, remains: String?) {
     var journal = try AdoptionJournal(in: places.state)
-    let wasMaking = entry.stage == .making
+    let hasTarget = hasTarget
     let remains = entry.file + AdoptionJournal.remainsEnding
     if !hasFile {
       let path = TreePath(entry.target)
@@ -84,9 +106,8 @@ package struct AdoptionUndo {
       _ = try? Files.remove(remains)
     }
     let target = AdoptedTarget(path: entry.target)
-    // Nothing but that run has known of what it was making.
-    let obstacle = wasMaking && hasFile ? nil : try target.obstacle(entry.made, for: entry.file, session)
-    if obstacle == nil { try target.remove(session, entry.made) } else { try forgetLink() }
+    let obstacle = hasTarget ? try target.obstacle(entry.made, for: entry.file, session) : nil
+    if obstacle != nil { try forgetLink() } else if hasTarget { try target.remove(session, entry.made) }
     if isCopy(remains) { _ = try? Files.remove(remains) }
     // An entry stays as long as the old file does, so that `keyhole doctor` names that.
     if Files.hasName(remains) {

@@ -63,7 +63,8 @@ package enum PlainSecrets {
       return [
         Note(
           subject: entry.file,
-          reason: "a `keyhole adopt` of it was interrupted; what it has stored is in \(entry.target)",
+          reason:
+            "a `keyhole adopt` of it was interrupted; if it has stored anything, that is in \(entry.target)",
           remedy: "`keyhole adopt \(file)` goes on, and `keyhole adopt --undo \(file)` takes it back")
       ]
     case .undoing:

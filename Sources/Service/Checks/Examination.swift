@@ -16,7 +16,7 @@ package struct Examination {
 
   /// It asks the keychain and its bus, which may take seconds: the problems should be printed before.
   package var notes: [Note] {
-    SystemNotes.all + PlainSecrets.notes(places, besides: problems)
+    SystemNotes.all + PlainSecrets.notes(places, besides: problems) + AdoptionChecks.notes(places)
       + CredentialInstallation.notes(places)
       + (notesOfVault ?? [])
       + (notesOfVault != nil && isServed
@@ -48,7 +48,7 @@ package struct Examination {
     let checks: [() -> [Problem]] = [
       Self.ofSystem, { SystemLimits.problems(places) }, { Self.ofMounts(places) }, { Self.ofDisks(places) },
       { Self.ofSettings(places) }, { SystemChecks.keychain(places) }, { vault?.problems ?? rights },
-      { rights.isEmpty && isServed ? ViewChecks.problems(places) : [] },
+      { rights.isEmpty && isServed ? ViewChecks.problems(places) + AdoptionChecks.problems(places) : [] },
     ]
     let count = checks.count + mounts.count
     var problems: [Problem] = []

@@ -62,6 +62,7 @@ package struct OpenedPath {
         session = opened
       }
     case .outside:
+      if let failure = Self.plainFile(text) { throw failure }
       throw Failure(
         text, "it lies below no mount; paths of the tree begin with `defaults/` or `keychain/`", .notFound)
     case .short:
@@ -163,7 +164,18 @@ extension OpenedPath {
     return "it is the short name of several: \(shown)\(more); give one of these paths"
   }
 
+  /// For an ordinary file, which a person may take for a link to a view or an item: something has put it in the link's place.
+  private static func plainFile(_ text: String) -> Failure? {
+    guard (try? Files.status(text, followingLinks: false))?.isRegular == true else { return nil }
+    let file = text.quotedForShell
+    return Failure(
+      text,
+      "it is a file on the disk, and no link into the mount; `keyhole view --take-in \(file)` takes it over where it has replaced a link to a view, "
+        + "and `keyhole adopt \(file)` moves it into the keychain", .notFound)
+  }
+
   private static func unknown(_ text: String, _ shortNames: ShortNames) throws -> Failure {
+    if shortNames != .itemsUnlessKey, let failure = plainFile(text) { return failure }
     let names = text.unicodeScalars.split(separator: "/").map { String($0) }
     if shortNames == .none, let short = try? Self.short(text, .folders, nil, mayFail: true) {
       return Failure(

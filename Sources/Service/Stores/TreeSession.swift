@@ -180,8 +180,11 @@ package struct TreeSession {
   }
 
   /// Replaces the file's content, or makes it.
-  package func write(_ bytes: Span<UInt8>, to path: TreePath) throws {
+  ///
+  /// `replacing`: false: a file that is there, or that a mount has attributes for, is a `Failure`.
+  package func write(_ bytes: Span<UInt8>, to path: TreePath, replacing: Bool = true) throws {
     if let staged = StagedMountItem(ofValueAt: path, in: self) {
+      guard replacing else { throw Failure(path.string, StoreError.exists) }
       try attempt(path) { () throws(StoreError) in try staged.write(bytes) }
       return stores.settleKeychain()
     }
@@ -189,7 +192,7 @@ package struct TreeSession {
     try attempt(path) { () throws(StoreError) in
       let permit = try tree.permission(toCreate: path.name.utf8, in: folder, .write, by: caller)?.fetch()
       let handle = try tree.create(
-        path.name.utf8, in: folder, [.write, .truncate], exclusive: false, by: caller, permit)
+        path.name.utf8, in: folder, [.write, .truncate], exclusive: !replacing, by: caller, permit)
       defer { handle.close() }
       try handle.write(bytes, at: 0, by: caller)
       try handle.flush(by: caller)
@@ -229,6 +232,18 @@ package struct TreeSession {
       if case .notPermitted = error, path.isOfConfiguration { failure.kind = .refused }
       throw failure
     }
+  }
+
+  /// The stores of a command that stores items: a person is asked for the passphrase where the keychain is locked.
+  package static func unlockedStores(for path: TreePath, _ places: StoragePaths) throws -> Stores {
+    let stores = try Stores(for: path, places, unlocking: .ofCommand(places))
+    if path.needsKeychain { TreeSession(stores, sayingTrustIn: nil).askToUnlock() }
+    return stores
+  }
+
+  /// Asks a person for the passphrase where the keychain is locked. Where it stays locked, the next use of it throws.
+  package func askToUnlock() {
+    try? unlock(toStoreAt: TreePath("keychain/generic/service/account/value"))
   }
 
   /// Has a person unlock the keychain where a secret is to be stored and it is locked: before they type the secret.

@@ -1,7 +1,7 @@
 import Model
 import Platform
 
-/// Whether a file is one that a working tree of git has from a commit.
+/// Questions to git about a file: whether it tracks it, whether a commit has it, and whether it would add it.
 enum GitIndex {
   private static let git = "/usr/bin/git"
 
@@ -13,7 +13,8 @@ enum GitIndex {
     case true?:
       throw Failure(
         path,
-        "git tracks it, so it may be another person's; nothing was taken in. `git rm --cached` takes it out of the index"
+        "git tracks it, so it may be another person's; nothing was taken in. `git rm --cached` takes it out of the index; "
+          + "its commits keep the secrets, so replace them by new ones"
       )
     case nil:
       throw Failure(path, "it lies in a working tree of git, and \(git) does not say whether that tracks it")
@@ -29,28 +30,50 @@ enum GitIndex {
     }
   }
 
-  /// The configuration of the tree is not trusted: it could name programs to run. nil: git does not say.
+  /// nil: git does not say.
   private static func isTracked(_ path: String) -> Bool? {
+    switch run(
+      ["--literal-pathspecs", "ls-files", "--error-unmatch", "--", Files.name(of: path)],
+      in: Files.folder(of: path))?.status
+    {
+    case 0: true
+    case 1: false
+    default: nil
+    }
+  }
+
+  /// Whether a commit that a branch or a tag leads to has a file of the path; false also where git does not say it within ten seconds.
+  static func hasCommit(of path: String) -> Bool {
+    guard isInWorkingTree(path) else { return false }
+    let words = ["--literal-pathspecs", "rev-list", "--all", "--max-count=1", "--", Files.name(of: path)]
+    return run(words, in: Files.folder(of: path)).map { $0.status == 0 && !$0.output.isEmpty } ?? false
+  }
+
+  /// Whether `git add` of the folder would take a file of the path. check-ignore takes paths, and no pathspecs.
+  static func wouldAdd(_ path: String) -> Bool {
+    guard isInWorkingTree(path) else { return false }
+    return run(["check-ignore", "-q", "--", Files.name(of: path)], in: Files.folder(of: path))?.status == 1
+  }
+
+  /// The configuration of the tree is not trusted: it could name programs to run, also for objects that are fetched when they are needed.
+  /// nil: git can't be run, or needs more than ten seconds.
+  private static func run(_ arguments: [String], in folder: String) -> (status: Int32, output: [UInt8])? {
     // Nor are the caller's variables: GIT_DIR or GIT_INDEX_FILE would have git look into another index.
     let kept = ["HOME", "XDG_CONFIG_HOME"].compactMap { name in
       Environment.value(name).map { "\(name)=\($0)" }
     }
     let words =
-      ["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C"] + kept + [
-        git, "--literal-pathspecs", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C",
-        Files.folder(of: path),
-        "ls-files", "--error-unmatch", "--", Files.name(of: path),
-      ]
+      ["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", "GIT_NO_LAZY_FETCH=1"] + kept + [
+        git, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
+        "-c", "protocol.allow=never", "-C", folder,
+      ] + arguments
     guard Files.exists(git), let child = try? Child(words, input: .nothing, errors: .discarded) else {
       return nil
     }
     defer { child.end() }
-    let output = child.readOutput(limit: 4096, until: .now + .seconds(10))
-    guard output != nil, child.waitForEnd(seconds: 10) else { return nil }
-    switch child.wait() {
-    case 0: return true
-    case 1: return false
-    default: return nil
-    }
+    guard let output = child.readOutput(limit: 4096, until: .now + .seconds(10)),
+      child.waitForEnd(seconds: 10)
+    else { return nil }
+    return (child.wait(), output)
   }
 }

@@ -28,9 +28,19 @@ struct ViewLink {
     return name == view ? .inPlace : .leadsTo(name: name)
   }
 
+  /// The name of a new link until it has its own.
+  var temporary: String { path + ".keyhole-link" }
+
+  /// Removes a link of that name, which a process that was ended has left. - Returns: false: something else has the name.
+  static func removeTemporary(_ temporary: String) -> Bool {
+    guard Files.hasName(temporary) else { return true }
+    guard (try? Files.target(ofLink: temporary)) != nil else { return false }
+    return (try? Files.remove(temporary)) != nil
+  }
+
   /// Has it lead from one path to another, in one step. It stays where it does not lead to `old`.
   func change(from old: String, to new: String) throws(Errno) {
-    let temporary = path + ".keyhole-link"
+    guard Self.removeTemporary(temporary) else { throw .EEXIST }
     try Files.makeLink(temporary, to: new)
     do throws(Errno) {
       try Files.exchange(temporary, with: path)

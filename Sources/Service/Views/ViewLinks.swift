@@ -51,6 +51,9 @@ package struct ViewLinks {
   /// - Throws: `Failure` for a path that something else has.
   package func link(_ file: String) throws {
     let absolute = try Self.absolute(file)
+    try Self.requireKeepable(absolute)
+    // A link that is not remembered would not follow the view.
+    try session.requireOpen(for: file, "so the link can't be noted in the view; nothing was changed")
     do throws(Errno) {
       switch ViewLink(path: absolute).state(of: name) {
       case .isGone: try Files.makeLink(absolute, to: target)
@@ -97,6 +100,15 @@ package struct ViewLinks {
     try session.attempt(path) { () throws(StoreError) in
       guard let views = session.tree.views else { throw .notFound }
       try views.setLinks(links, of: views.existing(view.name))
+    }
+  }
+
+  /// Views keep the paths of their links one to a line.
+  static func requireKeepable(_ link: String) throws {
+    guard !link.utf8.contains(0x0A) else {
+      throw Failure(
+        link.escapedForTerminal,
+        "its path has a line feed, and no such link can be noted; nothing was changed")
     }
   }
 
@@ -152,6 +164,11 @@ extension ViewLinks {
   /// Stores what a file changes, and puts the link in its place.
   package func take(_ replacement: Replacement) throws {
     let (tree, text) = (session.tree, replacement.content)
+    let temporary = ViewLink(path: replacement.file).temporary
+    // A run that was ended may have left one.
+    guard ViewLink.removeTemporary(temporary) else {
+      throw Failure(temporary, "this file is in the way; look at it, and move it away. Nothing was taken in")
+    }
     try session.attempt(path) { () throws(StoreError) in
       guard let views = tree.views else { throw .notFound }
       try views.store(text.copy(), as: view.name, since: nil, replacement.permit)
@@ -163,9 +180,11 @@ extension ViewLinks {
       else {
         throw Errno.EBUSY
       }
-      let temporary = replacement.file + ".keyhole-link"
       try Files.makeLink(temporary, to: target)
-      try Files.rename(temporary, to: replacement.file)
+      do throws(Errno) { try Files.rename(temporary, to: replacement.file) } catch {
+        _ = ViewLink.removeTemporary(temporary)
+        throw error
+      }
     } catch {
       throw Failure(
         replacement.file,

@@ -96,6 +96,11 @@ struct AdoptCommand: ParsableCommand {
     guard yes || isWanted("\(plan)? (y/N) ") else { throw Self.declined(file) }
     try adoption.store()
     StandardOutput.print(columns: file, adoption.target)
+    if adoption.isInCommit {
+      StandardError.note(
+        "\(file): a commit of git has it, with the secrets of then, and keeps them: replace these by new ones"
+      )
+    }
     if isErasureWanted(adoption.remains) { try adoption.erase() }
   }
 
@@ -115,22 +120,31 @@ struct AdoptCommand: ParsableCommand {
   }
 
   private static func warning(_ file: String) -> String {
-    """
-    The old file is \(file.escapedForTerminal). Overwriting it helps where a disk writes in place. An SSD, a file system that
-    copies on write, snapshots and backups keep what was there: replace a secret that matters by a new one.
+    let git =
+      AdoptionRest.wouldGitAdd(file)
+      ? "`git add` would take it, as no `.gitignore` has `*\(AdoptionRest.remainsEnding)`.\n" : ""
+    return git + """
+      The old file is \(file.escapedForTerminal). Overwriting it helps where a disk writes in place. An SSD, a file system that
+      copies on write, snapshots and backups keep what was there: replace a secret that matters by a new one.
 
-    """
+      """
   }
 
   private func takeBack(_ file: String) throws {
     var undo = try AdoptionUndo(file)
     let question =
-      undo.writesFile
-      ? "Write the secrets of \(undo.target) into \(file) in plain text? (y/N) "
-      : "Remove \(undo.target), which an interrupted run has left? (y/N) "
+      if undo.writesFile {
+        "Write the secrets of \(undo.target) into \(file) in plain text? (y/N) "
+      } else if undo.hasTarget {
+        "Remove \(undo.target), which an interrupted run has left? (y/N) "
+      } else {
+        "Forget an interrupted run for \(file), which has stored nothing? (y/N) "
+      }
+    let hasTarget = undo.hasTarget
     guard yes || isWanted(question) else { throw Self.declined(file) }
     let (obstacle, remains) = try undo.run()
-    StandardOutput.print(columns: file, "\(undo.target) \(obstacle == nil ? "removed" : "stays")")
+    let outcome = hasTarget ? "\(undo.target) \(obstacle == nil ? "removed" : "stays")" : "nothing was stored"
+    StandardOutput.print(columns: file, outcome)
     if let obstacle { StandardError.note("\(undo.target) stays: \(obstacle)") }
     if let remains {
       StandardError.note(
