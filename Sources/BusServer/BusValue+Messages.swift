@@ -95,7 +95,12 @@ extension BusValue {
     case .uint64(let value): try unsafe Self.append(value, "t", to: message)
     case .string(let text): try unsafe Self.append(text, "s", to: message)
     case .path(let text): try unsafe Self.append(text, "o", to: message)
-    case .bytes(let bytes): try unsafe Self.append(bytes, to: message)
+    case .bytes(let bytes):
+      guard unsafe bytes.secret.withUnsafeBytes({ unsafe Self.append($0, to: message) }) else {
+        throw .unwritable
+      }
+    case .ordinaryBytes(let bytes):
+      guard unsafe bytes.withUnsafeBytes({ unsafe Self.append($0, to: message) }) else { throw .unwritable }
     case .array(let elements, let type): try unsafe Self.append(elements, "a", type, to: message)
     case .entry(let key, let value):
       try unsafe Self.append([key, value], "e", key.signature + value.signature, to: message)
@@ -126,12 +131,9 @@ extension BusValue {
     guard result >= 0 else { throw .unwritable }
   }
 
-  private static func append(_ bytes: BusBytes, to message: OpaquePointer) throws(BusError) {
-    let result = unsafe bytes.secret.withUnsafeBytes { bytes in
-      unsafe sd_bus_message_append_array(
-        message, CChar(UInt8(ascii: "y")), bytes.baseAddress, bytes.count)
-    }
-    guard result >= 0 else { throw .unwritable }
+  /// False: there is no memory for it.
+  private static func append(_ bytes: UnsafeRawBufferPointer, to message: OpaquePointer) -> Bool {
+    unsafe sd_bus_message_append_array(message, CChar(UInt8(ascii: "y")), bytes.baseAddress, bytes.count) >= 0
   }
 
   private static func append(

@@ -11,6 +11,8 @@ package indirect enum BusValue: Sendable {
   case path(String)
   /// An array of bytes, which may be a secret.
   case bytes(BusBytes)
+  /// An array of bytes that are no secret, to be sent.
+  case ordinaryBytes([UInt8])
   /// `of`: the signature of an element.
   case array([BusValue], of: String)
   /// An entry of a dictionary.
@@ -32,7 +34,7 @@ package indirect enum BusValue: Sendable {
     case .uint64: "t"
     case .string: "s"
     case .path: "o"
-    case .bytes: "ay"
+    case .bytes, .ordinaryBytes: "ay"
     case .array(_, let element): "a" + element
     case .entry(let key, let value): "{\(key.signature)\(value.signature)}"
     case .structure(let members): "(\(members.map(\.signature).joined()))"

@@ -52,7 +52,8 @@ package struct HiddenItems: Sendable {
   private static func inService(_ patience: Int) -> HiddenItems? {
     guard let address = SessionBus.address,
       let engine = try? SecretServiceEngine(address: address, startsService: false),
-      (try? engine.connect(within: patience)) != nil, let count = try? engine.items().count, count > 0
+      (try? engine.connect(within: patience)) != nil,
+      let count = try? engine.items().count(where: { !$0.isInMemory }), count > 0
     else { return nil }
     return HiddenItems(keychain: .secretService, count: count)
   }

@@ -35,6 +35,23 @@ import Testing
     #expect(try new.bytes(of: full.id) == Array("full".utf8))
   }
 
+  /// A keychain that is reached in two ways, as Keyhole's own service would be, keeps everything.
+  @Test func aKeychainIsNotMovedToItself() throws {
+    let identities = try fill()
+    let migration = KeychainMigration(from: old, to: old) { _ in nil }
+    #expect {
+      try migration.run(migration.plan()) { _ in }
+    } throws: {
+      guard case .notPermitted(let reason)? = ($0 as? KeychainMigration.Failure)?.error else { return false }
+      return reason.contains("the same one")
+    }
+    #expect(try Set(old.items().map(\.identity)) == identities)
+    #expect(
+      try old.items().map { try old.bytes(of: $0.id) }.sorted { $0.count < $1.count } == [
+        Array("1".utf8), Array("full".utf8),
+      ])
+  }
+
   /// GNOME Keyring may end between an item and its secret. An item with another secret stays.
   @Test func copyWithoutASecretIsCompleted() throws {
     _ = try fill()

@@ -29,4 +29,13 @@ import Testing
     #expect(client.takePermit(for: read) != nil)
     #expect(client.itemsToRead.isEmpty && client.takePermit(for: read) == nil)
   }
+
+  /// The question says for how long.
+  @Test func permitEndsAfterAMinute() {
+    var client = BusClient()
+    client.keep(Permit(item: Self.item, for: .read), for: read, at: .now - .seconds(61))
+    #expect(client.itemsToRead.isEmpty && client.takePermit(for: read) == nil)
+    client.keep(Permit(item: Self.item, for: .read), for: read, at: .now - .seconds(30))
+    #expect(client.itemsToRead == [Self.item] && client.takePermit(for: read) != nil)
+  }
 }

@@ -89,6 +89,16 @@ import Testing
     #expect(!after.isUnchanged)
   }
 
+  /// Also where no rule may rely on the program, as a message bus has not vouched for it.
+  @Test func otherProgramIsAChangeWhereItIsHidden() throws {
+    let shell = try Waiting(["/bin/bash", "-c", "echo; read -r; exec cat"])
+    defer { shell.end() }
+    let hidden = shell.identity.withoutProgram(because: "test")
+    #expect(!hidden.isIdentified && hidden.isUnchanged)
+    shell.say("go\ncat")
+    #expect(!hidden.isUnchanged)
+  }
+
   /// The five forgeries of a rule for a script: none has its name.
   @Test func scriptIsTheFirstArgumentOfAnInstalledInterpreter() throws {
     try withFolder { folder in
@@ -101,6 +111,22 @@ import Testing
       }
       #expect(try scriptOf(["/bin/bash", script]) == script)
       #expect(try scriptOf(["/bin/bash", "backup.sh"], in: folder) == folder + "/backup.sh")
+      // A relative path counts from where the process was started, wherever it is now; its environment's PWD is another directory here.
+      let leaves = folder + "/leaves.sh"
+      try "cd /tmp; echo; read -r line\n".write(toFile: leaves, atomically: true, encoding: .utf8)
+      #expect(try scriptOf(["/bin/bash", "leaves.sh"], in: folder) == leaves)
+      #expect(try scriptOf(["/bin/sh", "leaves.sh"], in: folder) == leaves)
+      if FileManager.default.isExecutableFile(atPath: "/usr/bin/python3") {
+        let tool = folder + "/tool.py"
+        try "print(flush=True);input()".write(toFile: tool, atomically: true, encoding: .utf8)
+        #expect(try scriptOf(["/usr/bin/python3", tool]) == tool)
+        #expect(try scriptOf(["/usr/bin/python3", "tool.py"], in: folder) == nil)
+        let start = "export PWD='\(folder)'; exec /usr/bin/python3 ./tool.py"
+        #expect(try scriptOf(["/bin/bash", "-c", start], in: folder) == tool)
+        let elsewhere =
+          "export PWD='\(folder)'; exec /usr/bin/python3 ../\(folder.split(separator: "/").last ?? "")/tool.py"
+        #expect(try scriptOf(["/bin/bash", "-c", elsewhere], in: "/tmp") == nil)
+      }
       // A program that is only called like an interpreter.
       let shady = folder + "/sh"
       try FileManager.default.copyItem(atPath: "/bin/bash", toPath: shady)

@@ -240,13 +240,36 @@ extension KeychainMigration {
     }
   }
 
+  /// Removes the first original, and looks whether its copy stays: where both keychains are one, the removal of the originals would leave
+  /// nothing. The original is put back then.
+  private func removeFirst(_ item: Item, _ password: ItemPassword?) throws(StoreError) {
+    guard let copy = try target.items().first(where: { $0.identity == item.identity }) else {
+      throw .notFound
+    }
+    let secret = try source.using(password).secret(of: item.id)
+    let uri = try otpauth(of: item, nil, password)
+    try source.remove([item.id])
+    do throws(StoreError) {
+      // Of the keychain itself, and not of what this process has read before.
+      guard try target.using(password).secret(of: copy.id) == secret else { throw .notFound }
+    } catch {
+      _ = try source.using(password).add(item, secret: secret, uri)
+      guard error == .notFound else { throw error }
+      throw .notPermitted(
+        reason: "both keychains are the same one, which Keyhole serves itself; nothing was moved")
+    }
+  }
+
   /// All are there now: the originals go, or everything is taken back.
   private func removeOriginals(
     _ items: [Item], _ added: [ItemID], _ passwords: [ItemIdentity: ItemPassword],
     _ pairs: [ItemIdentity: Item]
   ) throws(Failure) {
+    let companions = Set(pairs.values.map(\.id))
+    let first = items.first { !companions.contains($0.id) }
     do throws(StoreError) {
-      try source.remove(items.map(\.id))
+      if let first { try removeFirst(first, passwords[first.identity]) }
+      try source.remove(items.map(\.id).filter { $0 != first?.id })
     } catch {
       try restore(items, passwords, pairs, after: error)
       try? target.remove(added)
@@ -293,7 +316,7 @@ extension Item {
   }
 
   /// Whether it is in the collection of a Secret Service that is never stored.
-  fileprivate var isInMemory: Bool { collection == "session" }
+  var isInMemory: Bool { collection == "session" }
 
   /// The same in everything that can be moved but the secret, which is compared by itself: the size of one whose sealing
   /// was interrupted may be that of the other state. A Secret Service has its own times, and adds a schema and what the

@@ -2,6 +2,9 @@
 ///
 /// The script of an interpreter is known from its command line only, which the process can change. A rule for a script
 /// separates scripts that a user trusts from each other; it does not hold against a program that means to be taken for one.
+///
+/// A relative path counts from the directory in which the process was started, which is known as long as it is still the current one,
+/// or while a shell has its script open.
 package struct ScriptInterpreter {
   private static let folders = ["/usr/bin", "/bin", "/usr/local/bin"]
 
@@ -34,12 +37,27 @@ package struct ScriptInterpreter {
     return names.contains(word) || (word.last == "-" && names.contains(word.dropLast()))
   }
 
-  /// The absolute path of the first argument, unless that is an option.
+  /// The descriptors with which bash and dash read their scripts.
+  private static let scriptDescriptors = [255, 10]
+
+  /// The absolute path of the first argument, unless that is an option; nil also where it is relative and counts from a directory that is
+  /// not known.
   package func script(of files: ProcessFiles) -> String? {
     let words = files.commandLine
     guard words.count > 1, !words[1].isEmpty, !words[1].hasPrefix("-") else { return nil }
-    if words[1].hasPrefix("/") { return words[1] }
-    return files.workingDirectory.map { $0 + "/" + words[1] }
+    let word = words[1]
+    if word.hasPrefix("/") { return word }
+    let name = Files.name(of: word)
+    for number in Self.scriptDescriptors {
+      // Another script than that of the command line may be read by a program of the interpreter.
+      if let path = files.path(ofDescriptor: number), path.hasPrefix("/"), Files.name(of: path) == name {
+        return path
+      }
+    }
+    // A process that has changed its directory, or that was started in another one than its parent's, has another PWD. Nothing is looked
+    // up: the directory may be one of the mount that waits for this.
+    guard let current = files.workingDirectory, current == files.firstVariable("PWD") else { return nil }
+    return current + "/" + (word.hasPrefix("./") ? String(word.dropFirst(2)) : word)
   }
 }
 

@@ -25,23 +25,36 @@ struct BusClient {
   var changes: Set<UInt64> = []
   var sessions: Set<UInt64> = []
   var prompts: Set<UInt64> = []
-  /// The permits that a person has given in a prompt, or when the call had been answered, for one use each.
-  private(set) var permits: [BusQuestions.Subject: Permit] = [:]
+  /// The permits that a person has given in a prompt, or when the call had been answered, for one use each, and until when they hold.
+  private(set) var permits: [BusQuestions.Subject: (permit: Permit, end: ContinuousClock.Instant)] = [:]
   let questions = BusQuestions()
   /// Ends the questions for calls that have no reply yet.
   var withdrawals: [UInt64: @Sendable () -> Void] = [:]
 
   var isIdentified: Bool { caller != nil }
 
+  /// The question says so long.
+  private static let permitLife = Duration.seconds(60)
+
   /// The items of which the person has permitted the client to read the secret.
-  var itemsToRead: Set<ItemID> { Set(permits.keys.filter { $0.operation == .read }.map(\.item)) }
+  var itemsToRead: Set<ItemID> {
+    let now = ContinuousClock.now
+    return Set(permits.filter { $0.key.operation == .read && $0.value.end > now }.map(\.key.item))
+  }
 
   /// Keeps a permit for the next operation of its kind on the item, and for no other.
-  mutating func keep(_ permit: Permit, for subject: BusQuestions.Subject) { permits[subject] = permit }
+  mutating func keep(
+    _ permit: Permit, for subject: BusQuestions.Subject, at time: ContinuousClock.Instant = .now
+  ) {
+    permits[subject] = (permit, time + Self.permitLife)
+  }
 
   /// The permit that was kept for an operation, once.
-  mutating func takePermit(for subject: BusQuestions.Subject) -> Permit? {
-    permits.removeValue(forKey: subject)
+  mutating func takePermit(
+    for subject: BusQuestions.Subject, at time: ContinuousClock.Instant = .now
+  ) -> Permit? {
+    guard let kept = permits.removeValue(forKey: subject), kept.end > time else { return nil }
+    return kept.permit
   }
 
   /// The vault was locked: nothing that was permitted before holds.
@@ -219,7 +232,9 @@ extension SecretServiceServer {
     guard let path, case .session(let number)? = ServiceObject(path: path), let session = sessions[number],
       session.client == call.sender
     else { throw .noSession }
-    if !session.isAdmitted {
+    // The list may have changed since; while the vault is locked it is not known, and what was admitted stays so.
+    let isCurrent = session.isAdmitted && keychain.engine.locking.lockState != .open
+    if case .plain = session.cipher, !isCurrent {
       guard try admitsPlain(call.sender) else {
         throw .isLocked(
           "the vault, which has the list of the programs that may have secrets without encryption, is locked; "

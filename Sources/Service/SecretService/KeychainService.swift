@@ -126,9 +126,21 @@ extension SecretServiceServer.Options {
   /// Those of a process that serves a tree.
   init(_ tree: FileTree, _ configuration: MountConfiguration, _ places: StoragePaths, isReadOnly: Bool) {
     self.init(
-      lock: { () throws(StoreError) in try tree.lock() },
+      lock: { () throws(StoreError) in
+        try tree.lock()
+        Self.lockOthers(places)
+      },
       plainPrograms: { configuration.present.list(.plainPrograms) },
       label: CollectionLabel(state: places.state), defaultAlias: DefaultAlias(state: places.state),
       runtime: places.runtime, isReadOnly: isReadOnly)
+  }
+
+  /// The vault has one lock: the other processes that have opened it lock it too, as with `keyhole lock`. One that does not answer keeps
+  /// none of the others open.
+  private static func lockOthers(_ places: StoragePaths) {
+    let others = MountRegistration.serving(in: places.runtime).filter {
+      $0.process != CurrentProcess.number && $0.isAlive && !$0.isStopped
+    }
+    for other in others { _ = try? ControlClient.ask(other.process, in: places.runtime, .lock) }
   }
 }

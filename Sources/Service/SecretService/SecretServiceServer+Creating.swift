@@ -59,6 +59,10 @@ extension SecretServiceServer {
     guard let entries = value.stringEntries else {
       throw .invalid("the attributes are no dictionary of strings")
     }
+    // Before anything is done with them on the thread of the bus.
+    guard entries.reduce(0, { $0 + $1.0.utf8.count + $1.1.utf8.count }) <= StoredAttributes.mostBytes else {
+      throw .invalid("an item has at most \(StoredAttributes.mostBytes) bytes of attributes")
+    }
     guard let attributes = StoredAttributes.attributes(entries) else {
       throw .denied("attributes that begin with `keyhole.` are Keyhole's own")
     }
@@ -85,15 +89,16 @@ extension SecretServiceServer {
   }
 
   private func createInMemory(_ wanted: WantedItem, _ replaces: Bool) throws(ProtocolError) -> [BusValue] {
-    try memory.requireRoom(for: wanted.secret)
     let now = Timestamp.now.seconds
     let replaced =
       replaces ? memory.names.first { memory[$0]?.attributes == wanted.attributes } : nil
     let name = replaced ?? "\(nextNumber())"
     let created = replaced.flatMap { memory[$0]?.created } ?? now
-    memory[name] = SessionCollection.Entry(
+    let entry = SessionCollection.Entry(
       label: wanted.label, attributes: wanted.attributes, secret: wanted.secret,
       contentType: wanted.contentType, created: created, modified: now)
+    try memory.requireRoom(for: entry, as: name)
+    memory[name] = entry
     let path = ServiceObject.item(.session, name).path
     emit(.session, replaced == nil ? "ItemCreated" : "ItemChanged", path)
     return [.path(path), .path("/")]

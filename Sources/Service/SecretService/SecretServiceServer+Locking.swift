@@ -47,7 +47,7 @@ struct BusPrompt {
 extension SecretServiceServer {
   /// Lock: the keychain has one lock, which its collections and items have with it.
   func lock(_ call: BusMessage) throws(ProtocolError) -> [BusValue]? {
-    let wanted = (call.arguments[0].pathList ?? []).filter { path in
+    let wanted = try objects(of: call).filter { path in
       switch object(at: path) {
       case .collection(.session), .item(.session, _): false
       case .collection(let collection): exists(collection)
@@ -63,11 +63,25 @@ extension SecretServiceServer {
     return nil
   }
 
+  /// So many objects may one call name: each is looked up on the thread of the bus.
+  private static let mostObjects = 20_000
+
+  /// The paths that a call names, each once.
+  func objects(of call: BusMessage) throws(ProtocolError) -> [String] {
+    var seen: Set<String> = []
+    let paths = (call.arguments[0].pathList ?? []).filter { seen.insert($0).inserted }
+    guard paths.count <= Self.mostObjects else {
+      throw .tooMany("a call names at most \(Self.mostObjects) objects")
+    }
+    return paths
+  }
+
   /// Unlock: what is open already is in the reply, the rest is the prompt's.
   func unlock(_ call: BusMessage) throws(ProtocolError) -> [BusValue]? {
-    let paths = call.arguments[0].pathList ?? []
+    let paths = try objects(of: call)
     let closed = paths.filter { isClosed($0, for: call) }
-    let open = paths.filter { path in isKnown(path) && !closed.contains(path) }
+    let others = Set(closed)
+    let open = paths.filter { path in !others.contains(path) && isKnown(path) }
     guard !closed.isEmpty else { return [.paths(open), .path("/")] }
     let locking = keychain.engine.locking
     guard locking.lockState == .open || locking.needsPassphrase else {

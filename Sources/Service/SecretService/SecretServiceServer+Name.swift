@@ -10,6 +10,7 @@ extension SecretServiceServer {
   private static let ownName = "org.keyhole.SecretService"
 
   private enum NameFlag {
+    static let allowReplacement: UInt32 = 1
     static let replace: UInt32 = 2
     static let doNotQueue: UInt32 = 4
   }
@@ -20,24 +21,60 @@ extension SecretServiceServer {
   /// - Returns: why it waits for the name; nil: it has the name.
   func takeName(replacing: Bool, waits: Bool) async throws(BusFailure) -> String? {
     let flags = NameFlag.doNotQueue | (replacing ? NameFlag.replace : 0)
-    // First: a program that looks for it must not see the other one alone.
-    _ = await callBus("RequestName", [.string(Self.ownName), .uint32(NameFlag.doNotQueue)])
+    // First: a program that looks for it must not see the other one alone. Without it nothing is served, and of several that start at
+    // once one has it.
+    guard await takeOwnName() else {
+      let description =
+        await isOwnService() ? await description(ofOwner: replacing) : await descriptionOfOwnName()
+      guard waits else { throw BusFailure(reason: description) }
+      return await wait(description)
+    }
     let reply = await callBus("RequestName", [.string(Self.name), .uint32(flags)])
     switch reply {
     case .success(let values):
       if case .uint32(let code)? = values.first, Self.owned.contains(code) { return nil }
       let description = await description(ofOwner: replacing)
       guard waits else { throw BusFailure(reason: description) }
-      await watchOwner()
-      // The bus gives them to this process when that one ends.
-      _ = await callBus("RequestName", [.string(Self.ownName), .uint32(0)])
-      guard case .success(let values) = await callBus("RequestName", [.string(Self.name), .uint32(0)]),
-        case .uint32(let code)? = values.first, !Self.owned.contains(code)
-      else { return nil }
-      return description
+      // One that serves before this one has it then.
+      _ = await callBus("RequestName", [.string(Self.ownName), .uint32(NameFlag.allowReplacement)])
+      return await wait(description)
     case .failure(let error):
       throw BusFailure(reason: "the bus does not give the name \(Self.name): \(error.message)")
     }
+  }
+
+  /// Has the bus give the name to this process when its owner ends; nil: it has it already.
+  private func wait(_ description: String) async -> String? {
+    await watchOwner()
+    guard case .success(let values) = await callBus("RequestName", [.string(Self.name), .uint32(0)]),
+      case .uint32(let code)? = values.first, !Self.owned.contains(code)
+    else { return await takeOwnName() ? nil : description }
+    return description
+  }
+
+  /// Takes the name that only Keyhole's service has, also from one that waits.
+  ///
+  /// - Returns: false: another program keeps it.
+  func takeOwnName() async -> Bool {
+    let flags = NameFlag.doNotQueue | NameFlag.replace
+    guard case .success(let values) = await callBus("RequestName", [.string(Self.ownName), .uint32(flags)]),
+      case .uint32(let code)? = values.first
+    else { return false }
+    return Self.owned.contains(code)
+  }
+
+  /// Why nothing can be served under the name.
+  func descriptionOfOwnName() async -> String {
+    let reply = await callBus("GetConnectionUnixProcessID", [.string(Self.ownName)])
+    guard case .success(let values) = reply, case .uint32(let number)? = values.first else {
+      return "another program has the name \(Self.ownName)"
+    }
+    let owner = NameOwner(process: Int32(clamping: number))
+    if owner.isKeyhole {
+      return "\(owner.description) starts to be the Secret Service, too; try again"
+    }
+    return
+      "\(owner.description) has the name \(Self.ownName), by which Keyhole knows its own service; \(owner.stopCommand) stops it"
   }
 
   private func description(ofOwner isReplacing: Bool) async -> String {
@@ -46,7 +83,7 @@ extension SecretServiceServer {
       return "another program has the name \(Self.name)"
     }
     let owner = NameOwner(process: Int32(clamping: number))
-    if await isOwnService() { return owner.description(in: options.runtime) }
+    if owner.isKeyhole, await isOwnService() { return owner.description(in: options.runtime) }
     let remedy =
       isReplacing
       ? "it does not let itself be replaced"
@@ -113,6 +150,13 @@ struct NameOwner {
       mount.map { ("the mount \($0.path)", "`keyhole unmount \($0.path.quotedForShell)`") }
       ?? ("`keyhole service`", stopCommand)
     return "\(name) (process \(process)) is the Secret Service already; \(end) ends it"
+  }
+
+  /// Whether it is one of Keyhole's processes, as far as that can be seen, for a message: any program can take a name on the bus, and
+  /// other processes don't see which file one of Keyhole's executes.
+  var isKeyhole: Bool {
+    let files = ProcessFiles(process)
+    return files.executable == nil && files.status?.name == ProcessFiles(CurrentProcess.number).status?.name
   }
 
   /// `/usr/bin/gnome-keyring-daemon (pid 12, unit x.service)`.

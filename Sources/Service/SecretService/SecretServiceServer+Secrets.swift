@@ -41,9 +41,8 @@ extension SecretServiceServer {
 
   /// GetSecrets: those of items that are open for the client. The others are left out, and paths of no item.
   func getSecrets(_ call: BusMessage) throws(ProtocolError) -> [BusValue]? {
-    guard let paths = call.arguments[0].pathList, let session = call.arguments[1].path else {
-      throw .noSession
-    }
+    guard let session = call.arguments[1].path else { throw .noSession }
+    let paths = try objects(of: call)
     let cipher = try cipher(at: session, call)
     var entries: [BusValue] = []
     for path in paths {
@@ -72,8 +71,8 @@ extension SecretServiceServer {
     let (secret, type) = try secret(call.arguments[0], call)
     if case .session = collection {
       guard var entry = memory[name] else { throw .noObject }
-      try memory.requireRoom(for: secret)
       (entry.secret, entry.contentType, entry.modified) = (secret, type, Timestamp.now.seconds)
+      try memory.requireRoom(for: entry, as: name)
       memory[name] = entry
       emit(.session, "ItemChanged", ServiceObject.item(.session, name).path)
       return []
@@ -99,10 +98,14 @@ extension SecretServiceServer {
     _ secret: borrowing SecretBytes, _ contentType: String, _ session: String, _ cipher: SessionCipher
   ) throws(ProtocolError) -> BusValue {
     let message = try cipher.encode(secret)
-    let parameters = try BusBytes(copying: message.parameters)
-    return .structure([
-      .path(session), .bytes(parameters), .bytes(BusBytes(message.takeValue())), .string(contentType),
-    ])
+    let parameters = BusValue.ordinaryBytes(message.parameters)
+    // Encrypted it takes no locked memory, of which a client that asks for many would need more than there is.
+    let value =
+      switch cipher {
+      case .plain: BusValue.bytes(BusBytes(message.takeValue()))
+      case .encrypted: BusValue.ordinaryBytes(message.value.unprotected)
+      }
+    return .structure([.path(session), parameters, value, .string(contentType)])
   }
 }
 
@@ -111,9 +114,11 @@ extension SecretServiceServer {
 extension SecretServiceServer {
   /// nil: a person has to be asked.
   private func permitWithoutQuestion(for item: Item, _ call: BusMessage) throws(ProtocolError) -> Permit? {
-    if let permit = takePermit(for: item, to: .read, call) { return permit }
-    guard case .given(let permit) = try permission(for: item, to: .read, call) else { return nil }
-    return permit
+    // The rules as they are now come first: one that keeps the program out ends what a person has permitted.
+    switch try permission(for: item, to: .read, call) {
+    case .given(let permit): return permit
+    case .asked, .askedTogether: return takePermit(for: item, to: .read, call)
+    }
   }
 
   private func takePermit(for item: Item, to operation: AccessOperation, _ call: BusMessage) -> Permit? {
@@ -134,10 +139,10 @@ extension SecretServiceServer {
   func permit(
     for item: Item, to operation: AccessOperation, _ call: BusMessage
   ) async throws(ProtocolError) -> Permit {
-    if let permit = takePermit(for: item, to: operation, call) { return permit }
     switch try permission(for: item, to: operation, call) {
     case .given(let permit): return permit
     case .asked(let request):
+      if let permit = takePermit(for: item, to: operation, call) { return permit }
       // Other calls of the client don't wait for the person.
       endChange(call)
       let subject = BusQuestions.Subject(item: item.id, operation: operation)

@@ -127,6 +127,12 @@ actor SecretServiceServer {
     report?(reason)
   }
 
+  /// The name is this process's: it serves where it has Keyhole's own name, too.
+  private func noteName() async {
+    guard await takeOwnName() else { return lose(await descriptionOfOwnName()) }
+    events?.onName()
+  }
+
   func report(obstacle: String) { events?.onObstacle(obstacle) }
 
   func nextNumber() -> UInt64 {
@@ -166,7 +172,8 @@ extension SecretServiceServer {
     switch message.member {
     case "NameOwnerChanged" where texts.count == 3 && texts[0] == Self.name: noteOwner(texts[2])
     case "NameOwnerChanged" where texts.count == 3 && texts[2].isEmpty: forget(texts[0])
-    case "NameAcquired" where texts.first == Self.name: events?.onName()
+    case "NameAcquired" where texts.first == Self.name:
+      Task(executorPreference: loop) { await self.noteName() }
     case "NameLost" where texts.first == Self.name: lose("another program has taken the name \(Self.name)")
     default: break
     }

@@ -10,6 +10,8 @@ enum StoredAttributes {
   typealias Attributes = SecretSchema.Attributes
 
   private static let own = "keyhole."
+  /// So many bytes may the names and values of an item's attributes have.
+  static let mostBytes = 1 << 20
   /// The type that clients take as the default.
   static let plainText = "text/plain"
 
@@ -83,7 +85,7 @@ enum StoredAttributes {
 
   /// nil: a name is one of Keyhole's own, which clients can't set.
   static func attributes(_ entries: [(String, String)]) -> Attributes? {
-    guard !entries.contains(where: { $0.0.hasPrefix(own) }) else { return nil }
+    guard !entries.contains(where: { $0.0.utf8.starts(with: own.utf8) }) else { return nil }
     return Dictionary(entries.map { (ExactString($0), ExactString($1)) }) { _, last in last }
   }
 }

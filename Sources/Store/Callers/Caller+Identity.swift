@@ -80,8 +80,8 @@ extension Caller {
     private var handle: ProcessHandle?
     /// It was read from the system, with which it can be compared again.
     private var isObserved = false
-    /// The executable was left out on purpose, so it is not compared.
-    private var hidesExecutable = false
+    /// The executable and the script that were left out on purpose, as no rule may let them in; they are compared all the same.
+    private var hidden: (executable: Executable?, script: String?)?
 
     /// An identity that another process has found out: it never changes.
     public init(process: Process?, user: UInt32?, executable: Executable?) {
@@ -108,12 +108,12 @@ extension Caller.Identity {
   public var isUnchanged: Bool {
     guard isObserved, let process else { return true }
     guard isAlive, ProcessFiles(process.number).status?.start == process.start else { return false }
-    if hidesExecutable { return true }
     var now = self
     (now.executable, now.script) = (nil, nil)
     now.identify(ProcessFiles(process.number), process)
     // The last, so that what was read belongs to this process.
-    return now.executable?.file == executable?.file && isHelpedUnchanged && isAlive
+    let (executable, script) = hidden ?? (executable, script)
+    return now.executable?.file == executable?.file && now.script == script && isHelpedUnchanged && isAlive
   }
 
   private var isAlive: Bool { handle?.isAlive ?? true }
@@ -198,8 +198,9 @@ extension Caller.Identity {
   /// - Returns: the identity, unidentified.
   public func withoutProgram(because reason: String) -> Caller.Identity {
     var identity = self
+    identity.hidden = (executable, script)
     (identity.executable, identity.script, identity.startedCommand) = (nil, nil, nil)
-    (identity.obstacle, identity.hidesExecutable, identity.textForRecord) = (reason, true, nil)
+    (identity.obstacle, identity.textForRecord) = (reason, nil)
     return identity
   }
 

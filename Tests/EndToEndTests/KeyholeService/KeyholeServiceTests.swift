@@ -77,6 +77,18 @@ struct KeyholeServiceTests: ServiceTesting {
     }
   }
 
+  /// A client of the service locks what the mount has open, too.
+  @Test func lockOnTheBusLocksTheMount() async throws {
+    try await withService { world in
+      try world.check("mkdir $OUT/m; keyhole mount -q $OUT/m; echo horse | keyhole unlock")
+      defer { _ = try? world.sh("keyhole unmount $OUT/m") }
+      try world.check(
+        "\(Self.call) \(Self.root) -m org.freedesktop.Secret.Service.Lock \"['\(Self.root)/collection/login']\" > /dev/null"
+      )
+      try world.check("keyhole status | grep '^locked  ' | cut -c 14-16", prints: "yes\nyes\n")
+    }
+  }
+
   /// Which programs may go without encryption is known when the vault is unlocked: until then nothing crosses such a session.
   @Test(
     .enabled(
@@ -107,6 +119,8 @@ struct KeyholeServiceTests: ServiceTesting {
         store()
         subprocess.run(["keyhole", "allow", "--plain", sys.executable])
         store()
+        subprocess.run(["keyhole", "config", "plain-programs", ""])
+        store()
         """
       let terminal = try Terminal(
         ["/usr/bin/python3", "-c", script], environment: world.environment, directory: world.outside,
@@ -115,7 +129,8 @@ struct KeyholeServiceTests: ServiceTesting {
       try terminal.type("horse\r")
       let run = try terminal.finish()
       #expect(run.status == 0, "\(run)")
-      try world.check("cat $OUT/plain", prints: "done\nIsLocked False\nNotSupported True\ndone False\n")
+      try world.check(
+        "cat $OUT/plain", prints: "done\nIsLocked False\nNotSupported True\ndone False\nNotSupported True\n")
     }
   }
 

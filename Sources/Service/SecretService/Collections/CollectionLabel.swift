@@ -40,7 +40,15 @@ struct DefaultAlias: Sendable {
   /// The aliases of the service, as far as they are known without the keychain.
   var aliases: [String: ServiceObject.Collection] {
     var aliases = ServiceObject.Collection.standardAliases
-    if let name = file.text { aliases["default"] = ServiceObject.Collection(name: name) }
+    // Any program can write the file: items of `session` would be lost, and a name that no collection has means none.
+    switch file.text {
+    case nil: break
+    case Self.nothing?: aliases["default"] = nil
+    case let name?:
+      if case .further(let further)? = ServiceObject.Collection(name: name) {
+        aliases["default"] = .further(further)
+      }
+    }
     return aliases
   }
 

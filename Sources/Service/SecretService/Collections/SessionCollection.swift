@@ -13,9 +13,15 @@ struct SessionCollection {
     var contentType: String
     let created: Int64
     var modified: Int64
+
+    /// The bytes of all that a client has given.
+    fileprivate var size: Int {
+      secret.secret.count + label.utf8.count + contentType.utf8.count
+        + attributes.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+    }
   }
 
-  /// So many items, and so many bytes of secrets.
+  /// So many items, and so many bytes of secrets, labels and attributes.
   private static let (mostItems, mostBytes) = (1_000, 4 << 20)
 
   private var entries: [String: Entry] = [:]
@@ -35,10 +41,11 @@ struct SessionCollection {
     }
   }
 
-  /// - Throws: `ProtocolError` where there is no room for a further secret.
-  func requireRoom(for secret: BusBytes) throws(ProtocolError) {
-    let bytes = entries.values.reduce(0) { $0 + $1.secret.secret.count }
-    guard entries.count < Self.mostItems, bytes + secret.secret.count <= Self.mostBytes else {
+  /// - Throws: `ProtocolError` where there is no room for an item, new or in the place of the one that has its name.
+  func requireRoom(for entry: Entry, as name: String) throws(ProtocolError) {
+    let others = entries.filter { $0.key != name }
+    let bytes = others.values.reduce(0) { $0 + $1.size }
+    guard others.count < Self.mostItems, bytes &+ entry.size <= Self.mostBytes else {
       throw .tooMany("the collection `session` is full")
     }
   }
