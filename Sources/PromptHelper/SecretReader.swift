@@ -11,7 +11,14 @@ package enum SecretReader {
   ///
   /// - Throws: `Failure` where more than `limit` bytes come, or nothing can be read.
   package static func readLine(descriptor: Int32, limit: Int = lineLimit) throws -> SecretBytes {
+    if let line = try nextLine(descriptor: descriptor, limit: limit) { return line }
+    return try SecretBytes()
+  }
+
+  /// The same; nil: the input has ended.
+  package static func nextLine(descriptor: Int32, limit: Int = lineLimit) throws -> SecretBytes? {
     var line = try collect(descriptor, limit: limit, chunk: 1) { $0.last == 0x0A }
+    guard line.count > 0 else { return nil }
     if line.span.last == 0x0A { try line.resize(to: line.count - 1) }
     return line
   }

@@ -104,7 +104,10 @@ import Testing
     ] {
       #expect(try BazelCredential.origin(source(#"{"uri":"\#(uri)","x":{}}"#)) == ExactString(origin))
     }
-    for text in ["{}", #"{"uri":"a"}"#, #"{"uri":"https:///a"}"#, #"{"uri":null}"#, #"{"uri":"https://a\\@b/"}"#, #"{"uri":"https://a b"}"#] {
+    for text in [
+      "{}", #"{"uri":"a"}"#, #"{"uri":"https:///a"}"#, #"{"uri":null}"#, #"{"uri":"https://a\\@b/"}"#,
+      #"{"uri":"https://a b"}"#,
+    ] {
       let input = try source(text)
       #expect(reason { () throws(FormatError) in _ = try BazelCredential.origin(input) } != nil, "\(text)")
     }

@@ -5,6 +5,68 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct UnlockingTests {
   private static let item = "keychain/generic/s/p"
   private static let value = item + "/value"
+  /// A command before the pipe that fails removes no passphrase; an empty line does, and says so.
+  @Test func anEndOfInputRemovesNoPassphrase() async throws {
+    try await withWorld { world in
+      try world.check(
+        "printf s | keyhole set \(Self.value); \(Self.setPassphrase)", within: LockTests.patience)
+      let ended = try world.sh("{ echo horse; false; } | keyhole passphrase --cost 14")
+      #expect(
+        ended.status == 1 && ended.error.contains("the input ended before the new passphrase"), "\(ended)")
+      #expect(try world.sh("keyhole get \(Self.value)").status == 4)
+      let removed = try world.sh("printf 'horse\\n\\n' | keyhole passphrase --cost 14")
+      #expect(
+        removed.status == 0 && removed.error.contains("The vault has no passphrase any more"), "\(removed)")
+      try world.check("keyhole get \(Self.value)", prints: "s")
+    }
+  }
+
+  /// On a terminal two empty lines don't do.
+  @Test func theRemovalIsConfirmed() async throws {
+    try await withWorld { world in
+      try world.check(
+        "printf s | keyhole set \(Self.value); \(Self.setPassphrase)", within: LockTests.patience)
+      for (answer, status) in [("", Int32(5)), ("yes", 0)] {
+        let terminal = try Terminal(
+          ["/bin/sh", "-c", "exec keyhole passphrase --cost 14 2>&1"], environment: world.environment,
+          directory: world.outside, errors: world.outside + "/errors")
+        try terminal.wait(for: "Present passphrase:")
+        try terminal.type("horse\r")
+        try terminal.wait(for: "New passphrase")
+        try terminal.type("\r")
+        try terminal.wait(for: "Once more:")
+        try terminal.type("\r")
+        try terminal.wait(for: "`yes` does it:")
+        try terminal.type(answer + "\r")
+        let run = try terminal.finish()
+        #expect(run.status == status, "\(run)")
+      }
+      try world.check("keyhole get \(Self.value)", prints: "s")
+    }
+  }
+
+  /// Import and export ask as the other commands do.
+  @Test func importAndExportAskOnATerminal() async throws {
+    try await withWorld { world in
+      try world.check(
+        "printf s | keyhole set \(Self.value); \(Self.setPassphrase)", within: LockTests.patience)
+      try world.check("echo A=b > $OUT/new.env")
+      for command in [
+        "keyhole export --plain -o $OUT/all.json", "keyhole import --to keychain/generic/new $OUT/new.env",
+      ] {
+        let terminal = try Terminal(
+          ["/bin/sh", "-c", command + " 2>&1"], environment: world.environment, directory: world.outside,
+          errors: world.outside + "/errors")
+        try terminal.wait(for: "assphrase")
+        try terminal.type("horse\r")
+        let run = try terminal.finish()
+        #expect(run.status == 0, "\(run)")
+      }
+      try world.check(
+        "grep -c '\"s\"' $OUT/all.json; echo horse | keyhole unlock 2> /dev/null; true", prints: "1\n")
+    }
+  }
+
   private static let setPassphrase = "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null"
 
   /// A locked vault with one item, and a program in the place of the person: it notes each question, and then runs `answer`.

@@ -109,6 +109,26 @@ import Testing
     #expect(lines.last == "- 1 variable that is set again later")
   }
 
+  /// A quote in a comment behind a value is no quote, and a backslash at its end continues nothing.
+  @Test func commentsBehindValuesHideNoVariable() throws {
+    let text = "A=1 # don't\nB=\"x\" # say \"hi\nC=3 # 3\\\nD=won\\'t # it's\nE='a # b'\n"
+    let settings = try reader(suite: "env").read(source(Array(text.utf8)), as: .env).settings
+    #expect(settings.map { "\($0.key.string)=\($0.value)" }.count == 5)
+    #expect(settings.map(\.key.string) == ["A", "B", "C", "D", "E"])
+  }
+
+  /// Of an entry without a password; one without notes too is named.
+  @Test func notesAreTheSecretOfAnEntryWithoutOne() throws {
+    let text =
+      "folder,favorite,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp\n,,note,Secure,the note,,0,,,,\n,,login,Empty,,,0,,me,,\n"
+    let contents = try reader().read(source(Array(text.utf8)), as: .csv)
+    let lines = try contents.lines()
+    #expect(
+      lines.contains { $0.contains("Secure") && $0.contains("the note") && $0.contains("kind=note") },
+      "\(lines)")
+    #expect(contents.omitted == 1 && contents.remarks == ["1 entry without a secret (“Empty”)"])
+  }
+
   @Test func environmentFilesAreReadAsAShellReadsThem() throws {
     let text = #"""
       # a comment with 'a quote

@@ -28,7 +28,8 @@ package enum BazelCredential {
   /// URI is left out.
   private static func origin(of uri: String) -> ExactString? {
     guard uri.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"\"<>\\^`{|}".utf8.contains($0) }),
-      let colon = uri.firstRange(of: "://"), colon.lowerBound != uri.startIndex else { return nil }
+      let colon = uri.firstRange(of: "://"), colon.lowerBound != uri.startIndex
+    else { return nil }
     let rest = uri[colon.upperBound...].prefix { !"/?#".contains($0) }
     let host = rest.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
     guard !host.isEmpty else { return nil }

@@ -22,7 +22,7 @@ public struct Contents {
       if let item = login.item() {
         items.append(item)
       } else {
-        omissions.count("entry without a secret", "entries without a secret")
+        omissions.count("entry without a secret", "entries without a secret", named: login.name)
       }
     }
     omitted = omissions.total

@@ -1,4 +1,5 @@
 import Model
+import SecretMemory
 
 /// The attributes of an internet password in a URL: `https://example.com:8443/login`.
 struct WebAddress {
@@ -130,12 +131,15 @@ struct LoginRecord {
     return Timestamp(iso8601: text)?.iso8601
   }
 
+  /// The name of the entry for a person.
+  var name: String { title.isEmpty ? address.isEmpty ? account : address : title }
+
   /// The entry as an item with its companions. One without a password has its first secret as such, or none; one that has
-  /// nothing but a one-time code, an empty one.
+  /// nothing but a one-time code, an empty one; and one with nothing but notes, these.
   func item() -> ItemEntry? {
     var secrets = secrets
     let first = password ?? (secrets.isEmpty ? nil : secrets.removeFirst().1)
-    guard let password = first ?? code.map({ SecretSlice($0.slice.source, 0..<0) }) else { return nil }
+    guard let password = first ?? code.map({ SecretSlice($0.slice.source, 0..<0) }) else { return note() }
     let web = WebAddress(address)
     let service = title.isEmpty ? web?.host ?? address : title
     let domain = realm.isEmpty ? nil : realm
@@ -146,6 +150,16 @@ struct LoginRecord {
       ItemEntry.Companion(name: name, secret: secret, isOneTimeCode: otherCodes.contains(name))
     }
     return entry
+  }
+
+  /// The notes as the secret; nil: there are none.
+  private func note() -> ItemEntry? {
+    var note = self
+    note.notes = ""
+    guard !notes.isEmpty, let bytes = try? SecretBytes(copying: Array(notes.utf8).span) else { return nil }
+    note.password = SecretSlice(ByteSource(bytes), 0..<notes.utf8.count)
+    if !attributes.contains(where: { $0.name == "kind" }) { note.addField("kind", "note") }
+    return note.item()
   }
 
   private var ownAttributes: [ItemEntry.Attribute] {
@@ -164,17 +178,26 @@ struct LoginRecord {
 
 /// The entries that a reader leaves out, counted by kind.
 struct Omissions {
-  private var counts: [(one: String, many: String, count: Int)] = []
+  private static let mostNames = 10
 
-  mutating func count(_ one: String, _ many: String, _ number: Int = 1) {
+  private var counts: [(one: String, many: String, count: Int, names: [String])] = []
+
+  mutating func count(_ one: String, _ many: String, _ number: Int = 1, named name: String? = nil) {
     guard number > 0 else { return }
-    guard let index = counts.firstIndex(where: { $0.one == one }) else {
-      return counts.append((one, many, number))
-    }
+    let index = counts.firstIndex { $0.one == one } ?? counts.count
+    if index == counts.count { counts.append((one, many, 0, [])) }
     counts[index].count += number
+    if let name, !name.isEmpty { counts[index].names.append(name) }
   }
 
-  var remarks: [String] { counts.map { "\($0.count) \($0.count == 1 ? $0.one : $0.many)" } }
+  var remarks: [String] {
+    counts.map { kind in
+      let names = kind.names.prefix(Self.mostNames).map { "“\($0)”" }.joined(separator: ", ")
+      let more = kind.names.count > Self.mostNames ? ", …" : ""
+      return "\(kind.count) \(kind.count == 1 ? kind.one : kind.many)"
+        + (names.isEmpty ? "" : " (\(names)\(more))")
+    }
+  }
 
   var total: Int { counts.reduce(0) { $0 + $1.count } }
 }

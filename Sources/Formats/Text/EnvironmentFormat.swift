@@ -166,13 +166,20 @@ enum EnvironmentText {
   private static func endOfValue(_ source: ByteSource, _ start: Int) -> Int {
     var first = start
     while first < source.count, isBlank(source[first]) { first += 1 }
-    let isComment = first < source.count && source[first] == UInt8(ascii: "#")
+    var isComment = first < source.count && source[first] == UInt8(ascii: "#")
     var quote: UInt8?
     var index = start
     while index < source.count {
       let byte = source[index]
       if byte == 0x0A, quote == nil || isComment { return index }
-      if byte == UInt8(ascii: "\\"), quote != UInt8(ascii: "'") {
+      // A quote in a comment behind a value is none.
+      if isComment {
+        index += 1
+        continue
+      }
+      if quote == nil, byte == UInt8(ascii: "#"), index > start, source[index - 1] <= 0x20 {
+        isComment = true
+      } else if byte == UInt8(ascii: "\\"), quote != UInt8(ascii: "'") {
         index += 1
       } else if byte == quote {
         quote = nil

@@ -10,6 +10,8 @@ public enum PassEntry {
   /// Keys that name secrets, by what they contain in lower case.
   private static let secretWords = [
     "pin", "pass", "secret", "key", "token", "cvv", "cvc", "puk", "recovery", "answer", "code", "otp", "seed",
+    "pw", "bearer", "backup", "credential", "kennwort", "passwort", "geheim", "contrase", "senha",
+    "mot de passe",
   ]
 
   /// `path`: the file's folders and its name without the suffix. `service`: where all entries go; nil: by the path.

@@ -42,7 +42,7 @@ extension StoreError {
         + "the limit"
     case .outOfMemory: "there is not enough memory; that of secrets has a limit of its own (`ulimit -l`)"
     case .unreachable(let reason): "the store can't be reached: \(reason)"
-    case .damaged(let what): "\(what) is damaged; `keyhole doctor` says more"
+    case .damaged(let what): "\(what) is damaged; `keyhole doctor --secrets` says more"
     case .interrupted: "it was interrupted; try again"
     case .noRoomForVersion:
       "there is no room left to keep it for `keyhole undo`, so nothing was removed; free some, or remove it for good with "

@@ -19,6 +19,9 @@ package struct ReserveFile: Sendable {
     return Int(clamping: status.size)
   }
 
+  /// Whether the disk has room for the least that is worth keeping, as `restore` counts it: then the next use makes the file.
+  package var hasRoom: Bool { availableRoom.map { $0 / 4 >= Self.leastSize } ?? true }
+
   /// Makes the file of `wanted` bytes, or lets it grow to that: half as much, and so on, where the disk has not room
   /// for it four times over.
   ///

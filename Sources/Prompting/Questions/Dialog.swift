@@ -260,6 +260,11 @@ struct Dialog {
         case .broken:
           // Taken off the terminal: the question comes again when the program is in the foreground again.
           guard ForegroundWatch.waitForReturn(since: departures) else {
+            if case .terminal? = places.typing {
+              return .impossible(
+                "the pinentry has failed: its dialog takes a terminal of 16 lines and 80 columns whose TERM is known"
+              )
+            }
             return .impossible("the pinentry has failed")
           }
         }

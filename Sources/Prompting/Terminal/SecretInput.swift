@@ -76,6 +76,11 @@ package enum SecretInput {
     try SecretReader.readLine(descriptor: descriptor, limit: limit)
   }
 
+  /// The next line of standard input, as `readLine`; nil: the input has ended, which is no empty line.
+  package static func nextLine() throws -> SecretBytes? {
+    try SecretReader.nextLine(descriptor: StandardStream.input.number)
+  }
+
   /// Everything up to the end.
   package static func read(descriptor: Int32, limit: Int) throws -> SecretBytes {
     try SecretReader.read(descriptor: descriptor, limit: limit)

@@ -37,7 +37,8 @@ package enum AskpassHelper {
   /// nil: no item is for this question.
   private static func stored(_ question: AskpassPrompt) throws -> SecretBytes? {
     if let lines = question.gitLines { return try gitAnswer(question, lines) }
-    guard let identity = question.fromRoot.identity, let secret = try CredentialItems().secret(identity) else {
+    guard let identity = question.fromRoot.identity, let secret = try CredentialItems().secret(identity)
+    else {
       return nil
     }
     return try reading(FileTree.path(of: identity)) { () throws(FormatError) in

@@ -116,7 +116,8 @@ package final class DamagedSecrets {
   /// The failure of an export that left some out; nil: it left out none.
   package var failure: Failure? {
     paths.first.map {
-      Failure($0, "it is damaged and was left out; `keyhole doctor` says more. All others were exported")
+      Failure(
+        $0, "it is damaged and was left out; `keyhole doctor --secrets` says more. All others were exported")
     }
   }
 }

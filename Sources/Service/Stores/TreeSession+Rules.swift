@@ -138,7 +138,7 @@ package enum ProgramPath {
     }
     // A script may be one that its interpreter only reads.
     guard
-      let found = candidates.first(where: { Files.allows(.execute, $0) || (name.contains("/") && isFile($0)) }
+      let found = candidates.first(where: { isFile($0) && (name.contains("/") || Files.allows(.execute, $0)) }
       ),
       let path = try? Files.realPath(found)
     else { throw Failure(name, "there is no such program") }

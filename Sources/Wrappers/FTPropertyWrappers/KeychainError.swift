@@ -143,7 +143,7 @@ extension KeychainError: LocalizedError, LoggedError {
     case errSecAuthFailed:
       "the password is wrong, or other fingers are enrolled than when the item was stored"
     case errSecReadOnly: "the keychain is read-only; `keyhole doctor` says why"
-    case errSecDecode: "the keychain is damaged; `keyhole doctor` says more"
+    case errSecDecode: "the keychain is damaged; `keyhole doctor --secrets` says more"
     case errSecNotAvailable: "the keychain can't be reached; `keyhole status` says which one it is"
     case errSecAllocate: StoreError.outOfMemory.message
     default: "the keychain failed with the status \(status)"

@@ -65,10 +65,18 @@ package final class VaultFile {
 
   /// The first of several slots whose key is that of the rest of the vault.
   ///
-  /// - Throws: `damaged` where there is none: a slot that was put back leads to a master key that opens nothing.
+  /// - Throws: `notPermitted` where the slots were replaced meanwhile; `damaged` where there is none: a slot that was put back leads to a
+  ///   master key that opens nothing.
   package func fitting(_ opened: [OpenedSlot]) throws(StoreError) -> OpenedSlot {
     guard header.format >= .two || opened.count != 1 else { return opened[0] }
     for slot in opened where try connection.read({ try fits(slot, $0) }) { return slot }
+    // A change of the passphrase makes slots with other numbers.
+    let present = Set(try slots().map(\.id))
+    guard opened.contains(where: { present.contains($0.slot) }) else {
+      throw .notPermitted(
+        reason:
+          "another command has changed the passphrase meanwhile; this one has changed nothing, try again")
+    }
     throw .damaged(what: "the vault's key slot (an older slot was put back, or the manifest was edited)")
   }
 

@@ -23,7 +23,9 @@ extension VaultDirectory {
     var problems = problemOfKey(slots).map { [$0] } ?? []
     if let problem = DiskProbe.problem(of: probedFolder) {
       problems.append(problem)
-    } else if (reserve.size ?? 0) < ReserveFile.leastSize, readOnlyReason == nil, !isMissing(path) {
+    } else if (reserve.size ?? 0) < ReserveFile.leastSize, !reserve.hasRoom, readOnlyReason == nil,
+      !isMissing(path)
+    {
       problems.append(
         Problem(
           subject: reserve.path,

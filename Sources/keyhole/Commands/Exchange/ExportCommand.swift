@@ -32,7 +32,8 @@ struct ExportCommand: ParsableCommand {
 
   @Option(
     name: .shortAndLong,
-    help: "The file to write; without it, standard output. It is there whole or not at all.",
+    help:
+      "The file to write; without it, standard output. It is there whole or not at all, and takes the place of a file of that name.",
     completion: .file())
   var output: String?
 
@@ -54,6 +55,7 @@ struct ExportCommand: ParsableCommand {
     let opened = try (paths.isEmpty ? [""] : paths).map { try OpenedPath($0, .folders) }
     let wanted = opened.map(\.path)
     let session = (opened.first { $0.path.needsKeychain } ?? opened[0]).session
+    if wanted.contains(where: \.needsKeychain) { session.askToUnlock() }
     try session.requireTrust()
     var collection = ExportCollection(session: session)
     for path in wanted { try collection.add(path) }

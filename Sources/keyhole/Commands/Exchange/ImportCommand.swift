@@ -60,7 +60,8 @@ struct ImportCommand: ParsableCommand {
     allowUnlockedMemoryWithoutSwap()
     let contents = try read(into: target())
     let places = try StoragePaths.ofMount()
-    let stores = try Stores(for: TreePath(contents.needsKeychain ? "" : "defaults"), places)
+    let stores = try TreeSession.unlockedStores(
+      for: TreePath(contents.needsKeychain ? "" : "defaults"), places)
     var options = ImportOptions()
     options.conflicts = replace ? .replace : keep ? .keep : .fail
     options.duplicates = duplicates

@@ -10,7 +10,12 @@ enum NewPassphrase {
   /// - Throws: `Failure` for a weak one without a terminal, unless `allowsWeak`; for two that do not match.
   static func ask(allowingWeak allowsWeak: Bool) throws -> SecretBytes {
     guard SecretInput.isTyped else {
-      let new = try SecretInput.readLine()
+      guard let new = try SecretInput.nextLine() else {
+        throw Failure(
+          nil,
+          "the input ended before the new passphrase; nothing was changed (an empty line removes the passphrase)"
+        )
+      }
       let strength = new.withSpan(0..<new.count) { PassphraseStrength($0) }
       if strength.isWeak, !allowsWeak, !new.isEmpty {
         throw Failure(nil, "the new passphrase is weak: \(strength.description); --weak sets it all the same")

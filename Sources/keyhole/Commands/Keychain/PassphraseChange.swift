@@ -56,6 +56,7 @@ struct PassphraseChange {
     } else {
       new = HeldSecret(try NewPassphrase.ask(allowingWeak: options.weak))
       key = new.bytes.isEmpty ? .keyFile : options.alone ? .passphrase : .passphraseAndKeyFile
+      if key == .keyFile, vault.needsPassphrase, !options.recover { try Self.confirmRemoval() }
     }
     if options.recover, new.bytes.isEmpty {
       throw Failure(nil, "the new passphrase is empty; nothing was changed")
@@ -104,6 +105,15 @@ struct PassphraseChange {
 // MARK: - Asking
 
 extension PassphraseChange {
+  /// Two empty lines may be typed by mistake.
+  private static func confirmRemoval() throws {
+    guard SecretInput.isTyped else { return }
+    StandardError.write(
+      "This removes the passphrase: every program of yours can open the vault then, and items of the class\n"
+        + "whenPasscodeSetThisDeviceOnly are deleted for good. `yes` does it: ")
+    guard readLine() == "yes" else { throw Failure(nil, "nothing was changed", .refused) }
+  }
+
   /// On a terminal it is asked for until it is right, three times at most.
   private static func askPresent(_ vault: VaultEngine, _ places: StoragePaths) throws -> SecretBytes {
     guard vault.needsPassphrase else { return try SecretBytes() }
@@ -174,7 +184,12 @@ extension PassphraseChange {
     }
     guard code != nil || !isOfCredential else { return }
     if let newCode { try show(newCode) }
-    guard !new.bytes.isEmpty else { return }
+    guard !new.bytes.isEmpty else {
+      StandardError.write(
+        "The vault has no passphrase any more: its file vault.key alone opens it, for every program of yours.\n"
+      )
+      return
+    }
     let hasCode = vault.furtherSecrets.contains(.recoveryCode)
     if hasCode, newCode == nil { StandardError.write("The recovery code is the same as before.\n") }
     StandardError.write(

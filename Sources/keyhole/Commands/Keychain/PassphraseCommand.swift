@@ -16,8 +16,8 @@ struct PassphraseCommand: ParsableCommand {
     abstract: "Set, change or remove the passphrase of the vault, or an item's password.",
     discussion: """
       On a terminal all is asked for, unseen. Otherwise lines of standard input are read: the present \
-      passphrase where there is one, then the new one. An empty new one removes it; items that are \
-      accessible `whenPasscodeSetThisDeviceOnly` are deleted then.
+      passphrase where there is one, then the new one. An empty line as the new one removes it, after a question on a terminal; \
+      items that are accessible `whenPasscodeSetThisDeviceOnly` are deleted then. Where the input ends before, nothing is changed.
 
       The vault opens with the passphrase and its key file together, unless --alone is given. All keys of the vault \
       are made new, and every item is encrypted again, in one step: a crash leaves the old passphrase valid or the \

@@ -112,9 +112,12 @@ extension MountRegistration {
 extension WaitingRequest {
   fileprivate func printLine() {
     let starter = parents.first.map { ", started by \($0)" } ?? ""
-    StandardOutput.print(
-      columns: "\(number)", purpose.word, paths.joined(separator: ", "), "\(program) (\(process))\(starter)",
-      "\(secondsLeft) s")
+    // Also in a pipe: a program has chosen its name, and no line of the list may be one's own.
+    let columns = [
+      "\(number)", purpose.word, paths.joined(separator: ", "), "\(program) (\(process))\(starter)",
+      "\(secondsLeft) s",
+    ]
+    StandardOutput.print(columns.map(\.escapedForTerminal).joined(separator: "\t"))
   }
 
   /// Of a JSON object.
