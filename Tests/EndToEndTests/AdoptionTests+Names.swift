@@ -90,6 +90,22 @@ extension AdoptionTests {
     }
   }
 
+  /// A program has replaced the link by a file, which is adopted again.
+  @Test func aSecondAdoptionNamesTheFirst() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      try world.check(
+        "mkdir ~/p; cd ~/p; echo A=first > .env; keyhole adopt --yes --erase .env > /dev/null; rm .env; echo A=second > .env"
+      )
+      let output = try world.sh("cd ~/p; keyhole adopt --yes --erase .env")
+      #expect(output.status == 0 && output.text.hasSuffix("\tviews/p.env-2\n"), "\(output)")
+      #expect(output.error.contains("was adopted before: views/p.env stays"), "\(output)")
+      try world.check(
+        "cd ~/p; cat .env \"$MOUNT/views/p.env\"; keyhole doctor 2> /dev/null | grep 'p.env' || echo clean",
+        prints: "A=second\nA=first\nclean\n")
+    }
+  }
+
   @Test func gitKeepsWhatItHas() async throws {
     try await Self.withHome { keyhole in
       let world = keyhole.world

@@ -26,6 +26,9 @@ package final class Adoption {
   package var noteOfLink: String { place.noteOfLink }
   /// The path in the tree of the view, or of the item. `store` takes another one where this has been taken meanwhile.
   package var target: String { entry.target }
+  /// The view or the item of an earlier adoption of the file, whose link was replaced by a file since; it stays as it is. nil: there is none.
+  package let former: String?
+
   /// Whether a commit of git has the file, with the secrets that it had then.
   package var isInCommit: Bool { GitIndex.hasCommit(of: file.path) }
   /// Where the file is kept, after the link has its name, until it is overwritten.
@@ -59,6 +62,8 @@ package final class Adoption {
     try session.requireOpen(for: path, "so its values can't be stored; nothing was changed")
     let entries = try AdoptionJournal(in: places.state).entries
     let begun = Self.begun(path, entries)
+    let earlier = entries.last { $0.file == path && [.adopted, .erasing].contains($0.stage) }
+    former = try earlier.flatMap { try AdoptedTarget.path(of: $0, session) }
     entry = AdoptionJournal.Entry(file: path, target: "", link: "", permissions: file.status.permissions)
     take(try Self.target(place, content, for: path, entries, session))
     // The link of a run that was ended before link and file exchanged names.

@@ -96,6 +96,11 @@ struct AdoptCommand: ParsableCommand {
     guard yes || isWanted("\(plan)? (y/N) ") else { throw Self.declined(file) }
     try adoption.store()
     StandardOutput.print(columns: file, adoption.target)
+    if let former = adoption.former {
+      StandardError.note(
+        "\(file) was adopted before: \(former) stays, with the values that it had; `keyhole rm \(former.quotedForShell)` removes it"
+      )
+    }
     if adoption.isInCommit {
       StandardError.note(
         "\(file): a commit of git has it, with the secrets of then, and keeps them: replace these by new ones"
