@@ -46,7 +46,8 @@ extension ViewTemplate {
     let places = TextIndex(text)
     let bare = try BareText(text)
     var exposures: [ViewExposure] = []
-    for slot in slots {
+    // The value of this key of the aws CLI is the name of a section.
+    for slot in slots where format != .ini || slot.name.last != "source_profile" {
       try lender(slot) { (value) throws(ViewError) in
         if let offset = try offset(of: value, slot, places, bare) {
           exposures.append(ViewExposure(line: text.line(at: offset), name: slot.name))

@@ -90,6 +90,28 @@ extension AdoptionTests {
     }
   }
 
+  /// The item gets other names, and another item gets the old name.
+  @Test func linksToItemsAreFollowedByHand() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      let mend = "keyhole doctor 2> /dev/null | grep -o '`ln -sfn [^`]*`' | tr -d '`' > commands; sh commands"
+      try world.check(
+        """
+        cd ~; mkdir w; echo key > w/s.key; keyhole adopt --yes --erase w/s.key > /dev/null
+        keyhole mv keychain/generic/w-s.key/file keychain/generic/one/file; \(mend); cat w/s.key
+        keyhole mv keychain/generic/one/file keychain/generic/two/file; \(mend); cat w/s.key
+        keyhole mv keychain/generic/two/file keychain/generic/three/file
+        keyhole adopt --undo --yes w/s.key > /dev/null 2>&1; stat -c %F w/s.key; cat w/s.key
+        """, prints: "key\nkey\nregular file\nkey\n")
+      try world.check(
+        """
+        cd ~; rm w/s.key; echo key > w/s.key; keyhole adopt --yes --erase w/s.key > /dev/null 2>&1; item=$(readlink w/s.key)
+        item=keychain/${item#*/keychain/}; keyhole rm --yes "$item"; echo new | keyhole set "$item"; cat w/s.key
+        keyhole doctor 2> /dev/null | grep 's.key' || echo clean
+        """, prints: "newclean\n")
+    }
+  }
+
   /// A program has replaced the link by a file, which is adopted again.
   @Test func aSecondAdoptionNamesTheFirst() async throws {
     try await Self.withHome { keyhole in

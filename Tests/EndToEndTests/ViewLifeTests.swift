@@ -152,6 +152,22 @@ import Testing
     }
   }
 
+  /// A path that was a link of another view before: it never leads to that one's values by itself.
+  @Test func aLinkIsOfOneView() async throws {
+    try await AppView.withView { keyhole in
+      let world = keyhole.world
+      try world.check(
+        """
+        mkdir "$OUT/p"; cd "$OUT/p"; keyhole view app --link .env; rm .env
+        printf dev | keyhole set keychain/generic/dev/TOKEN; keyhole view dev --format env --from keychain/generic/dev
+        keyhole view dev --link .env; keyhole view | cut -f 1,4; keyhole rm views/dev
+        keyhole mv views/app views/last; cat .env 2> /dev/null || echo gone; readlink .env | grep -o 'views/.*'
+        keyhole undo views/dev > /dev/null; cat .env
+        """,
+        prints: "app\t-\ndev\t\(world.outside)/p/.env\ngone\nviews/dev\nTOKEN=dev\n")
+    }
+  }
+
   /// With the plugin that is installed with Keyhole, whatever the user's settings say.
   @Test(arguments: ["vim", "nvim"])
   func vimLeavesNothingBesideALink(program: String) async throws {

@@ -111,21 +111,18 @@ import Testing
       }
       #expect(try scriptOf(["/bin/bash", script]) == script)
       #expect(try scriptOf(["/bin/bash", "backup.sh"], in: folder) == folder + "/backup.sh")
-      // A relative path counts from where the process was started, wherever it is now; its environment's PWD is another directory here.
+      // A relative path counts from where the process was started, wherever it is now: a shell has its script open.
       let leaves = folder + "/leaves.sh"
       try "cd /tmp; echo; read -r line\n".write(toFile: leaves, atomically: true, encoding: .utf8)
       #expect(try scriptOf(["/bin/bash", "leaves.sh"], in: folder) == leaves)
       #expect(try scriptOf(["/bin/sh", "leaves.sh"], in: folder) == leaves)
+      #expect(
+        try scriptOf(["/bin/bash", "-c", "exec 10< /dev/null; exec /bin/sh leaves.sh"], in: folder) == leaves)
       if FileManager.default.isExecutableFile(atPath: "/usr/bin/python3") {
         let tool = folder + "/tool.py"
         try "print(flush=True);input()".write(toFile: tool, atomically: true, encoding: .utf8)
         #expect(try scriptOf(["/usr/bin/python3", tool]) == tool)
         #expect(try scriptOf(["/usr/bin/python3", "tool.py"], in: folder) == nil)
-        let start = "export PWD='\(folder)'; exec /usr/bin/python3 ./tool.py"
-        #expect(try scriptOf(["/bin/bash", "-c", start], in: folder) == tool)
-        let elsewhere =
-          "export PWD='\(folder)'; exec /usr/bin/python3 ../\(folder.split(separator: "/").last ?? "")/tool.py"
-        #expect(try scriptOf(["/bin/bash", "-c", elsewhere], in: "/tmp") == nil)
       }
       // A program that is only called like an interpreter.
       let shady = folder + "/sh"

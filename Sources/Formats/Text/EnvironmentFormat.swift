@@ -210,7 +210,13 @@ enum EnvironmentText {
       name.unicodeScalars.allSatisfy({ isNamePart($0) || $0 == "." || $0 == "-" }),
       !(name.first?.isNumber ?? true)
     else { return nil }
-    let value = trimmed(source, (equals + 1)..<range.upperBound)
+    var value = trimmed(source, (equals + 1)..<range.upperBound)
+    // `A= # comment` has no value.
+    if value.lowerBound > equals + 1, value.lowerBound < value.upperBound,
+      source[value.lowerBound] == UInt8(ascii: "#")
+    {
+      value = value.lowerBound..<value.lowerBound
+    }
     return (name, SecretSlice(source, value, .environment))
   }
 

@@ -190,9 +190,11 @@ extension KeychainMigration {
     if let present {
       guard present.isCopy(of: item) else { throw .exists }
       try complete(present, secret, in: target)
-      guard try target.secret(of: present.id) == secret,
-        try has(new.otpauth == nil ? nil : uri, present, target)
-      else { throw .exists }
+      guard try target.secret(of: present.id) == secret else { throw .exists }
+      // Of one that an earlier run has copied the companion may be gone already: its URI is in the copy.
+      if new.otpauth != nil {
+        guard try has(uri, present, target) else { throw .exists }
+      }
       try sealIfWanted(present, secret, in: target)
       return nil
     }
@@ -266,7 +268,10 @@ extension KeychainMigration {
     _ pairs: [ItemIdentity: Item]
   ) throws(Failure) {
     let companions = Set(pairs.values.map(\.id))
-    let first = items.first { !companions.contains($0.id) }
+    // A run that is ended in between leaves an item without its companion, and no companion alone.
+    let alone = items.first { !companions.contains($0.id) && pairs[$0.identity] == nil }
+    let first = alone ?? items.first { !companions.contains($0.id) }
+    let items = items.filter { companions.contains($0.id) } + items.filter { !companions.contains($0.id) }
     do throws(StoreError) {
       if let first { try removeFirst(first, passwords[first.identity]) }
       try source.remove(items.map(\.id).filter { $0 != first?.id })

@@ -130,16 +130,6 @@ extension ProcessFiles {
   /// The path that a descriptor leads to, as the kernel shows it; nil: it has none of the number, or it can't be read.
   package func path(ofDescriptor number: Int) -> String? { Self.link("\(folder)/fd/\(number)") }
 
-  /// A variable of the environment that the process was started with, among the first 128 KiB; nil: it has none. It may have been
-  /// changed there since.
-  package func firstVariable(_ name: String) -> String? {
-    let prefix = Array("\(name)=".utf8)
-    let variables = (Self.bytes("\(folder)/environ", limit: 128 * 1024) ?? []).split(separator: 0)
-    return variables.first { $0.starts(with: prefix) }.map {
-      String(decoding: $0.dropFirst(prefix.count), as: UTF8.self)
-    }
-  }
-
   /// nil: it can't be read.
   public func namespace(_ namespace: Namespace) -> FileID? { FileID("\(folder)/ns/\(namespace.rawValue)") }
 

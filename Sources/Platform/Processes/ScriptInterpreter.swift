@@ -3,8 +3,8 @@
 /// The script of an interpreter is known from its command line only, which the process can change. A rule for a script
 /// separates scripts that a user trusts from each other; it does not hold against a program that means to be taken for one.
 ///
-/// A relative path counts from the directory in which the process was started, which is known as long as it is still the current one,
-/// or while a shell has its script open.
+/// A relative path counts from the directory in which the process was started, which is not known: it is looked for among the files that
+/// a shell has open, and of other interpreters such a script is unknown.
 package struct ScriptInterpreter {
   private static let folders = ["/usr/bin", "/bin", "/usr/local/bin"]
 
@@ -15,11 +15,14 @@ package struct ScriptInterpreter {
     "php", "tclsh", "guile",
   ]
 
+  private let isShell: Bool
+
   /// nil: it is none of the list, or not installed by root for all users.
   package init?(path: String, file: FileID) {
     guard let slash = path.lastIndex(of: "/"), Self.folders.contains(String(path[..<slash])),
       Self.isInterpreter(path[path.index(after: slash)...])
     else { return nil }
+    isShell = Self.shells.contains(path[path.index(after: slash)...])
     guard let status = try? Files.status(path), status.id == file,
       status.owner == 0, status.permissions & 0o022 == 0
     else { return nil }
@@ -37,27 +40,20 @@ package struct ScriptInterpreter {
     return names.contains(word) || (word.last == "-" && names.contains(word.dropLast()))
   }
 
-  /// The descriptors with which bash and dash read their scripts.
-  private static let scriptDescriptors = [255, 10]
+  /// Shells, which read their script from a descriptor from 10 on: bash 255, the others the first that is free.
+  private static let shells: Set<Substring> = ["sh", "ash", "bash", "dash", "ksh", "mksh", "zsh"]
+  private static let scriptDescriptors = [255] + Array(10..<32)
 
-  /// The absolute path of the first argument, unless that is an option; nil also where it is relative and counts from a directory that is
-  /// not known.
+  /// The absolute path of the first argument, unless that is an option; nil also where it is relative and the interpreter has no file of
+  /// that name open.
   package func script(of files: ProcessFiles) -> String? {
     let words = files.commandLine
     guard words.count > 1, !words[1].isEmpty, !words[1].hasPrefix("-") else { return nil }
-    let word = words[1]
-    if word.hasPrefix("/") { return word }
-    let name = Files.name(of: word)
-    for number in Self.scriptDescriptors {
-      // Another script than that of the command line may be read by a program of the interpreter.
-      if let path = files.path(ofDescriptor: number), path.hasPrefix("/"), Files.name(of: path) == name {
-        return path
-      }
-    }
-    // A process that has changed its directory, or that was started in another one than its parent's, has another PWD. Nothing is looked
-    // up: the directory may be one of the mount that waits for this.
-    guard let current = files.workingDirectory, current == files.firstVariable("PWD") else { return nil }
-    return current + "/" + (word.hasPrefix("./") ? String(word.dropFirst(2)) : word)
+    if words[1].hasPrefix("/") { return words[1] }
+    guard isShell else { return nil }
+    let name = Files.name(of: words[1])
+    let paths = Self.scriptDescriptors.lazy.compactMap { files.path(ofDescriptor: $0) }
+    return paths.first { $0.hasPrefix("/") && Files.name(of: $0) == name }
   }
 }
 

@@ -55,6 +55,16 @@ struct AdoptedTarget {
     return views.first { entry.made[$0.document.id.rawValue] != nil }.map { "views/\($0.name.string)" }
   }
 
+  /// The path in the tree that a link of an adoption leads to: to an item its own, without `value`. nil: it leads elsewhere.
+  static func path(of link: String, _ entry: AdoptionJournal.Entry) -> String? {
+    let ending = TreePath(entry.target).isView ? "" : "/value"
+    let mount = entry.link.dropLast((entry.target + ending).utf8.count)
+    guard entry.link.hasSuffix(entry.target + ending), link.hasPrefix(mount), link.hasSuffix(ending) else {
+      return nil
+    }
+    return String(link.dropFirst(mount.count).dropLast(ending.count))
+  }
+
   /// The view and the items of its service that it refers to, or the item: an item that something else has put into the service is
   /// not among them.
   func made(_ session: TreeSession) throws -> AdoptionJournal.Made {

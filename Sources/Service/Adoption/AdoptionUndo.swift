@@ -55,7 +55,10 @@ package struct AdoptionUndo {
         .notFound)
     }
     let link = try? Files.target(ofLink: path)
-    guard hasFile || isMissing || link == entry.link || link == present.link else {
+    guard
+      try hasFile || isMissing || link == entry.link || link == present.link
+        || Self.isDangling(link, entry, session)
+    else {
       throw Failure(
         path,
         "it is no longer the link to \(present.link); nothing was changed. Where nothing has the name, the file is written there"
@@ -69,6 +72,14 @@ package struct AdoptionUndo {
       present.made = try AdoptedTarget(path: present.target).made(session)
     }
     self.entry = present
+  }
+
+  /// Whether a link leads to a path of the tree where nothing is: the item has been renamed more than once.
+  private static func isDangling(
+    _ link: String?, _ entry: AdoptionJournal.Entry, _ session: TreeSession
+  ) throws -> Bool {
+    guard let path = link.flatMap({ AdoptedTarget.path(of: $0, entry) }) else { return false }
+    return try session.existingNode(at: TreePath(path)) == nil
   }
 
   private static func content(_ path: String) throws -> SecretBytes {

@@ -23,21 +23,25 @@ enum AdoptionChecks {
           "`keyhole adopt \(entry.file.quotedForShell)` moves it into the keychain, to an item of its own; or remove it"
       )
     }
-    guard let link = try? Files.target(ofLink: entry.file), link == entry.link else { return nil }
+    guard let link = try? Files.target(ofLink: entry.file), let path = AdoptedTarget.path(of: link, entry)
+    else {
+      return nil
+    }
     let present: String?
-    do { present = try AdoptedTarget.path(of: entry, session) } catch { return nil }
-    guard present != entry.target else { return nil }
+    do {
+      guard try session.existingNode(at: TreePath(path)) == nil else { return nil }
+      present = try AdoptedTarget.path(of: entry, session)
+    } catch { return nil }
     if let present {
-      let target = link.dropLast("\(entry.target)/value".utf8.count) + present + "/value"
+      let target = String(link.dropLast("\(path)/value".utf8.count)) + present + "/value"
       return Problem(
-        subject: entry.file, reason: "the link leads to \(entry.target), and the item is \(present) now",
-        remedy:
-          "`ln -sfn \(String(target).quotedForShell) \(entry.file.quotedForShell)` has it lead there")
+        subject: entry.file, reason: "the link leads to \(path), and the item is \(present) now",
+        remedy: "`ln -sfn \(target.quotedForShell) \(entry.file.quotedForShell)` has it lead there")
     }
     return Problem(
-      subject: entry.file, reason: "the link leads to \(entry.target), which was removed",
+      subject: entry.file, reason: "the link leads to \(path), which was removed",
       remedy:
-        "`keyhole undo \(entry.target.quotedForShell)` brings the item back; or remove the link: `rm \(entry.file.quotedForShell)`"
+        "`keyhole undo \(path.quotedForShell)` brings the item back; or remove the link: `rm \(entry.file.quotedForShell)`"
     )
   }
 

@@ -138,7 +138,7 @@ extension SecretServiceServer.Options {
   /// The vault has one lock: the other processes that have opened it lock it too, as with `keyhole lock`. One that does not answer keeps
   /// none of the others open.
   private static func lockOthers(_ places: StoragePaths) {
-    let others = MountRegistration.serving(in: places.runtime).filter {
+    let others = MountRegistration.allServing(vault: places.vault, in: places.runtime).filter {
       $0.process != CurrentProcess.number && $0.isAlive && !$0.isStopped
     }
     for other in others { _ = try? ControlClient.ask(other.process, in: places.runtime, .lock) }

@@ -73,8 +73,11 @@ final class LinkWatch: Sendable {
   /// Has the links of renamed views lead to their present names. What can't be changed `keyhole doctor` names.
   private func follow(_ all: [View]) {
     let names = Set(all.map(\.name.string))
+    let paths = all.flatMap(\.links)
+    // A path that two views remember says nothing of either: the link could lead to the values of another view.
+    let ambiguous = Set(Dictionary(grouping: paths) { $0 }.filter { $0.value.count > 1 }.keys)
     for view in all {
-      for link in view.links.map({ ViewLink(path: $0) }) {
+      for link in view.links.filter({ !ambiguous.contains($0) }).map({ ViewLink(path: $0) }) {
         guard case .leadsTo(let old) = link.state(of: view.name.string), !names.contains(old) else {
           continue
         }

@@ -95,10 +95,15 @@ package struct ViewLinks {
     return mount.map { $0.path + "/" + path.string }
   }
 
+  /// Remembers the links of this view. Other views forget those of their paths: when this one is removed, its link is not theirs.
   private func remember(_ links: [String]) throws {
-    guard links != view.links else { return }
     try session.attempt(path) { () throws(StoreError) in
       guard let views = session.tree.views else { throw .notFound }
+      for other in try views.all() where other.name != view.name {
+        let kept = other.links.filter { !links.contains($0) }
+        if kept.count < other.links.count { try views.setLinks(kept, of: other) }
+      }
+      guard links != view.links else { return }
       try views.setLinks(links, of: views.existing(view.name))
     }
   }

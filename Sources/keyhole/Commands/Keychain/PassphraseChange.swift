@@ -28,6 +28,7 @@ struct PassphraseChange {
   private let present: HeldSecret
   let new: HeldSecret
   private let newCode: SlotSecret?
+  private let hadPassphrase: Bool
   private let credential: SlotSecret?
 
   /// Asks for the secrets, on a terminal or by lines of standard input, and makes new ones. Nothing is changed.
@@ -35,6 +36,7 @@ struct PassphraseChange {
   /// - Throws: `Failure`.
   init(_ options: PassphraseCommand, _ vault: VaultEngine, _ places: StoragePaths) throws {
     (self.options, self.vault) = (options, vault)
+    hadPassphrase = vault.needsPassphrase
     cost = options.cost.flatMap { PassphraseCost(logarithm: $0) } ?? .standard
     let changesCredential = options.addCredential != nil || options.removeCredential
     if changesCredential, !vault.needsPassphrase {
@@ -186,7 +188,7 @@ extension PassphraseChange {
     if let newCode { try show(newCode) }
     guard !new.bytes.isEmpty else {
       StandardError.write(
-        "The vault has no passphrase any more: its file vault.key alone opens it, for every program of yours.\n"
+        "The vault has no passphrase\(hadPassphrase ? " any more" : ""): its file vault.key alone opens it, for every program of yours.\n"
       )
       return
     }
