@@ -98,9 +98,9 @@ extension AdoptionTests {
       try world.check(
         """
         cd ~; mkdir w; echo key > w/s.key; keyhole adopt --yes --erase w/s.key > /dev/null
-        keyhole mv keychain/generic/w-s.key/file keychain/generic/one/file; \(mend); cat w/s.key
-        keyhole mv keychain/generic/one/file keychain/generic/two/file; \(mend); cat w/s.key
-        keyhole mv keychain/generic/two/file keychain/generic/three/file
+        keyhole mv keychain/generic/w-s.key/file keychain/generic/Büro/file; \(mend); cat w/s.key
+        keyhole mv keychain/generic/Büro/file keychain/generic/'zwei é'/file; \(mend); cat w/s.key
+        keyhole mv keychain/generic/'zwei é'/file keychain/generic/three/file
         keyhole adopt --undo --yes w/s.key > /dev/null 2>&1; stat -c %F w/s.key; cat w/s.key
         """, prints: "key\nkey\nregular file\nkey\n")
       try world.check(

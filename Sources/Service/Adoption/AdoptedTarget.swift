@@ -58,11 +58,17 @@ struct AdoptedTarget {
   /// The path in the tree that a link of an adoption leads to: to an item its own, without `value`. nil: it leads elsewhere.
   static func path(of link: String, _ entry: AdoptionJournal.Entry) -> String? {
     let ending = TreePath(entry.target).isView ? "" : "/value"
-    let mount = entry.link.dropLast((entry.target + ending).utf8.count)
-    guard entry.link.hasSuffix(entry.target + ending), link.hasPrefix(mount), link.hasSuffix(ending) else {
+    guard let mount = mount(of: entry.link, to: entry.target + ending), link.hasPrefix(mount) else {
       return nil
     }
-    return String(link.dropFirst(mount.count).dropLast(ending.count))
+    let path = Substring(link.utf8.dropFirst(mount.utf8.count))
+    return path.hasSuffix(ending) ? String(Substring(path.utf8.dropLast(ending.utf8.count))) : nil
+  }
+
+  /// The beginning of a link, up to the path of the tree that it leads to; nil: it leads to another one.
+  static func mount(of link: String, to path: String) -> String? {
+    link.utf8.suffix(path.utf8.count).elementsEqual(path.utf8)
+      ? String(Substring(link.utf8.dropLast(path.utf8.count))) : nil
   }
 
   /// The view and the items of its service that it refers to, or the item: an item that something else has put into the service is

@@ -41,12 +41,11 @@ package struct AdoptionUndo {
     try session.requireOpen(
       for: path, "so its values can't be read" + (isMissing ? "" : "; the link is still there"))
     // The view or the item may have another name since, to which the link of a view follows.
+    let ending = TreePath(entry.target).isView ? "" : "/value"
     if let target = try AdoptedTarget.path(of: entry, session), target != entry.target,
-      entry.link.hasSuffix(entry.target) || entry.link.hasSuffix(entry.target + "/value")
+      let mount = AdoptedTarget.mount(of: entry.link, to: entry.target + ending)
     {
-      let isItem = entry.link.hasSuffix("/value") && !target.hasPrefix("views/")
-      let mount = entry.link.dropLast((entry.target + (isItem ? "/value" : "")).utf8.count)
-      present = entry.moved(to: target, link: mount + target + (isItem ? "/value" : ""))
+      present = entry.moved(to: target, link: mount + target + ending)
     }
     if !hasFile, !entry.made.isEmpty, try session.existingNode(at: TreePath(present.target)) == nil {
       throw Failure(

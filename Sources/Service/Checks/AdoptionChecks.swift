@@ -32,8 +32,8 @@ enum AdoptionChecks {
       guard try session.existingNode(at: TreePath(path)) == nil else { return nil }
       present = try AdoptedTarget.path(of: entry, session)
     } catch { return nil }
-    if let present {
-      let target = String(link.dropLast("\(path)/value".utf8.count)) + present + "/value"
+    if let present, let mount = AdoptedTarget.mount(of: link, to: path + "/value") {
+      let target = mount + present + "/value"
       return Problem(
         subject: entry.file, reason: "the link leads to \(path), and the item is \(present) now",
         remedy: "`ln -sfn \(target.quotedForShell) \(entry.file.quotedForShell)` has it lead there")
