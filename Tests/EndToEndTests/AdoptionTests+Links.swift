@@ -20,6 +20,21 @@ extension AdoptionTests {
     }
   }
 
+  /// While nothing is mounted, what was written into the view can't be taken back, and is not forgotten.
+  @Test func aHelperIsNotForgottenWhileNothingIsMounted() async throws {
+    try await Self.withHome { keyhole in
+      let file = "~/.docker/config.json"
+      try keyhole.world.checkHelpers(
+        """
+        mkdir ~/.docker; printf '{"auths":{"r":{"auth":"Ym9iOnNlY3JldDEyMzQ1"}}}' > \(file)
+        keyhole credential install docker > /dev/null; keyhole adopt --yes --erase \(file) > /dev/null; keyhole unmount $MOUNT
+        keyhole credential uninstall docker 2>&1 | grep -c 'a symbolic link that leads nowhere; `keyhole mount`'
+        keyhole mount -q -o keychain=vault $MOUNT
+        keyhole credential uninstall docker | grep -c 'taken back'; jq -c . \(file)
+        """, prints: "1\n1\n{\"auths\":{\"r\":{\"auth\":\"Ym9iOnNlY3JldDEyMzQ1\"}}}\n")
+    }
+  }
+
   /// The configuration of a tool may be a view by now.
   @Test func aHelperIsInstalledThroughTheLink() async throws {
     try await Self.withHome { keyhole in

@@ -112,6 +112,23 @@ extension AdoptionTests {
     }
   }
 
+  /// A person has moved an item elsewhere, or noted something at it: it is more than the file by now.
+  @Test(arguments: [
+    "mv keychain/generic/p.env/A keychain/generic/mine/A", "attr keychain/generic/p.env/A comment note",
+  ])
+  func anItemThatIsUsedOtherwiseStays(command: String) async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      try world.check(
+        "mkdir ~/p; cd ~/p; echo A=first > .env; keyhole adopt --yes --erase .env > /dev/null; keyhole \(command)"
+      )
+      let output = try world.sh("cd ~/p; keyhole adopt --undo --yes .env; cat .env")
+      #expect(output.text.hasSuffix("views/p.env stays\nA=first\n"), "\(output)")
+      #expect(output.error.contains("/A was changed or renamed since"), "\(output)")
+      try world.check("keyhole find A | tail -n 1 | xargs keyhole get", prints: "first")
+    }
+  }
+
   /// A program has replaced the link by a file, which is adopted again.
   @Test func aSecondAdoptionNamesTheFirst() async throws {
     try await Self.withHome { keyhole in

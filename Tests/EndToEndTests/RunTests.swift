@@ -158,6 +158,17 @@ import Testing
     }
   }
 
+  /// A stream that is closed gets no number of another file: `run` would wait for the end of its own pipe.
+  @Test(arguments: [("<&- 2>&-", 125), ("<&- >&-", 125), ("<&-", 0)] as [(String, Int32)])
+  func aClosedStreamIsNoPipe(streams: String, status: Int32) async throws {
+    try await withWorld { world in
+      let output = try world.sh(
+        "printf s3cretvalue | keyhole set keychain/generic/a/A; timeout 20 keyhole run --mask A=keychain/generic/a/A -- sh -c 'echo $A; echo err >&2' \(streams)",
+        within: .seconds(40))
+      #expect(output.status == status, "\(output)")
+    }
+  }
+
   @Test func commandHasTheUsersConditions() async throws {
     try await Self.withValues { world in
       try world.check(

@@ -106,16 +106,22 @@ struct AdoptedTarget {
   }
 
   /// Why what was made for a file can't be removed: it was changed, or something else uses it. nil: it can.
+  ///
+  /// `home`: the service in which the items were made.
   func obstacle(
-    _ made: AdoptionJournal.Made, for file: String, _ session: TreeSession
+    _ made: AdoptionJournal.Made, for file: String, in home: String, _ session: TreeSession
   ) throws -> String? {
     guard !made.isEmpty else { return "it is not known which items were made for the file" }
     if let new = try items(session).first(where: { made[$0.id.rawValue] == nil }) {
       return "\(FileTree.path(of: new.identity)) was added to \(service)"
     }
     let items = try items(made, session)
-    for item in items where made[item.id.rawValue] != item.modified.word || item.otpauth != nil {
-      return "\(FileTree.path(of: item.identity)) was changed or renamed since"
+    for item in items {
+      let path = FileTree.path(of: item.identity)
+      // Names and attributes have no part in the time of its change.
+      guard made[item.id.rawValue] == item.modified.word, item.otpauth == nil, path.hasPrefix(home + "/"),
+        item.attributes.keys.allSatisfy({ $0.utf8.starts(with: "keyhole.".utf8) })
+      else { return "\(path) was changed or renamed since" }
     }
     let own = Set(items.map { FileTree.path(of: $0.identity) })
     let all = try session.attempt(TreePath("views")) { () throws(StoreError) in

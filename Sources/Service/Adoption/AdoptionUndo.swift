@@ -11,6 +11,8 @@ package struct AdoptionUndo {
   private var entry: AdoptionJournal.Entry
   /// Where the link leads.
   private let former: String
+  /// The service in which the items were made.
+  private let home: String
   private let session: TreeSession
   private let places: StoragePaths
   /// Whether the file has its name: of a run that was ended, of this or of the adoption.
@@ -31,6 +33,7 @@ package struct AdoptionUndo {
     // An adoption that was interrupted may not have stored the values.
     isMissing = try entry.stage != .making && Files.status(path, followingLinks: false) == nil
     session = try TreeSession(for: TreePath(entry.target))
+    home = AdoptedTarget(path: entry.target).service
     var present = entry
     if !hasFile, !isMissing, (try? Files.target(ofLink: path)) == nil {
       throw Failure(
@@ -116,7 +119,7 @@ package struct AdoptionUndo {
       _ = try? Files.remove(remains)
     }
     let target = AdoptedTarget(path: entry.target)
-    let obstacle = hasTarget ? try target.obstacle(entry.made, for: entry.file, session) : nil
+    let obstacle = hasTarget ? try target.obstacle(entry.made, for: entry.file, in: home, session) : nil
     if obstacle != nil { try forgetLink() } else if hasTarget { try target.remove(session, entry.made) }
     if isCopy(remains) { _ = try? Files.remove(remains) }
     // An entry stays as long as the old file does, so that `keyhole doctor` names that.

@@ -254,15 +254,24 @@ enum ConfigurationFile {
       return try Descriptor(path, .reading).readToEnd(limit: limit)
     } catch {
       guard error == .ENOENT else { throw Failure(path, "it can't be read: \(error)") }
+      // The file of an unmounted view is there again with the next mount.
+      guard !Files.hasName(path) else { throw leadsNowhere(path) }
       return nil
     }
+  }
+
+  private static func leadsNowhere(_ path: String) -> Failure {
+    Failure(
+      path,
+      "it is a symbolic link that leads nowhere; `keyhole mount`, where it leads into the mount, or make the file that it leads to"
+    )
   }
 
   /// Writes beside the file and renames, with the permissions that it had. A symbolic link stays one: the file that it leads to
   /// is replaced.
   static func write(_ bytes: [UInt8], to path: String) throws {
     guard !Files.hasName(path) || Files.exists(path) else {
-      throw Failure(path, "it is a symbolic link that leads nowhere; make the file that it leads to")
+      throw leadsNowhere(path)
     }
     let place = (try? Files.realPath(path)) ?? path
     guard !isInMount(place) else { return try writeThrough(bytes, place, path) }
