@@ -169,7 +169,7 @@ extension ConfigurationKey {
       "an integer, \(range.lowerBound) to \(range.upperBound) \(unit.rawValue)"
     case .program: "a string, the path of a program that begins with `/`, or empty"
     case .word(let words): "a string, \(words.joined(separator: " or "))"
-    case .programs: "an array of strings, paths of programs that begin with `/`, or empty (`''`) for none"
+    case .programs: "an array of strings, paths of programs that begin with `/`"
     }
   }
 
