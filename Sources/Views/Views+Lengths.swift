@@ -20,6 +20,10 @@ public struct ViewStatus: Sendable {
 extension Views {
   /// The size, the time and whether the size is the present one. It asks no person.
   public func status(of view: View) throws(StoreError) -> ViewStatus {
+    try whileUnchanged(view) { (view) throws(StoreError) in try currentStatus(of: view) }
+  }
+
+  private func currentStatus(of view: View) throws(StoreError) -> ViewStatus {
     let states = try states(of: view)
     let basis = Self.basis(of: view.document, states)
     let modified = Self.modified(view, states)

@@ -9,16 +9,19 @@ extension Views {
   /// The faults of all views; of those that can't be looked at now, none. Waits until all items are read.
   public func problems() -> [Problem] {
     guard areSupported, let views = try? all() else { return [] }
-    return views.sorted { $0.name < $1.name }.flatMap { view -> [Problem] in
-      guard let basis = try? basis(of: view), let lock = Optional(keychain.engine.locking.lockState) else {
-        return []
-      }
-      let last = known.withLock { $0[view.document.id]?.problems }
-      if let last, last.basis == basis, last.isOpen == (lock == .open) { return last.problems }
-      let problems = problems(of: view)
-      known.withLock { $0[view.document.id, default: Known()].problems = (problems, basis, lock == .open) }
-      return problems
+    return views.sorted { $0.name < $1.name }.flatMap { view in
+      (try? whileUnchanged(view) { (view) throws(StoreError) in try currentProblems(of: view) }) ?? []
     }
+  }
+
+  private func currentProblems(of view: View) throws(StoreError) -> [Problem] {
+    let basis = try basis(of: view)
+    let isOpen = keychain.engine.locking.lockState == .open
+    let last = known.withLock { $0[view.document.id]?.problems }
+    if let last, last.basis == basis, last.isOpen == isOpen { return last.problems }
+    let problems = problems(of: view)
+    known.withLock { $0[view.document.id, default: Known()].problems = (problems, basis, isOpen) }
+    return problems
   }
 
   private func problems(of view: View) -> [Problem] {

@@ -15,6 +15,15 @@ extension Views {
     toOpen view: View, writing: Bool, by caller: Caller
   ) throws(StoreError) -> Permission {
     if writing { try requireWritable(view) }
+    let permissions = try whileUnchanged(view) { (view) throws(StoreError) in
+      try self.permissions(toOpen: view, writing: writing, by: caller)
+    }
+    return Permission(joining: permissions)
+  }
+
+  private func permissions(
+    toOpen view: View, writing: Bool, by caller: Caller
+  ) throws(StoreError) -> [Permission] {
     var permissions: [Permission] = []
     for path in view.references {
       guard let item = try item(at: path) else {
@@ -25,7 +34,7 @@ extension Views {
         try keychain.permission(
           for: item, to: writing ? .readWrite : .read, path: path, through: view.document, by: caller))
     }
-    return Permission(joining: permissions)
+    return permissions
   }
 
   /// - Throws: `readOnly`, and what the keychain says.
@@ -42,6 +51,10 @@ extension Views {
   /// - Throws: `missingPart` where an item or a setting is missing, `locked`, `accessDenied`, `notRepresentable` for a value that
   ///   the dialect can't carry, `loop`, `tooLarge`, `outOfMemory`, `system` with EAGAIN where the values change all the time.
   public func render(_ view: View, _ permit: Permit?) throws(StoreError) -> SecretBytes {
+    try whileUnchanged(view) { (view) throws(StoreError) in try renderOnce(view, permit) }
+  }
+
+  private func renderOnce(_ view: View, _ permit: Permit?) throws(StoreError) -> SecretBytes {
     let template = try template(of: view)
     for _ in 0..<Self.mostAttempts {
       let basis = try basis(of: view)
@@ -55,8 +68,6 @@ extension Views {
     }
     throw .system(.EAGAIN, operation: "reading all values of one moment")
   }
-
-  static let mostAttempts = 32
 
   private func rendered(
     _ template: ViewTemplate, of view: View, _ permit: Permit?
@@ -132,8 +143,10 @@ extension Views {
 
   /// The references of a view to what is not there.
   public func missingReferences(of view: View) throws(StoreError) -> [String] {
-    var missing: [String] = []
-    for path in view.references where try state(at: path) == nil { missing.append(path) }
-    return missing
+    try whileUnchanged(view) { (view) throws(StoreError) in
+      var missing: [String] = []
+      for path in view.references where try state(at: path) == nil { missing.append(path) }
+      return missing
+    }
   }
 }

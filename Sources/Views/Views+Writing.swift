@@ -22,8 +22,8 @@ extension Views {
     let written = HeldSecret(content)
     let before: HeldSecret?
     if let base { before = HeldSecret(base) } else { before = nil }
-    try change(name) { () throws(StoreError) in
-      try store(written, existing(name), since: before, permit, modified ?? .now)
+    try change(name) { (view) throws(StoreError) in
+      try store(written, view, since: before, permit, modified ?? .now)
     }
   }
 
@@ -35,8 +35,7 @@ extension Views {
     modified: Timestamp? = nil
   ) throws(StoreError) {
     let added = HeldSecret(content)
-    try change(name) { () throws(StoreError) in
-      let view = try existing(name)
+    try change(name) { (view) throws(StoreError) in
       let present = HeldSecret(try render(view, permit))
       guard present.bytes.count + added.bytes.count <= limit else { throw .tooLarge(limit: limit) }
       var whole = try present.copy()
@@ -49,13 +48,18 @@ extension Views {
     }
   }
 
-  /// Runs a change of a view while no other thread changes one; again where another process has changed the view meanwhile.
-  private func change(_ name: ExactString, _ body: () throws(StoreError) -> Void) throws(StoreError) {
+  /// Runs a change of a view while no other thread changes one; again where the view has changed meanwhile: by another process, or
+  /// because it follows the new name of an item.
+  private func change(_ name: ExactString, _ body: (View) throws(StoreError) -> Void) throws(StoreError) {
     try changing.withLock { _ throws(StoreError) in
       try bringBack(name)
       for attempt in 1... {
-        do throws(StoreError) { return try body() } catch {
-          guard error == .interrupted, attempt < Self.mostAttempts else { throw error }
+        let view = try existing(name)
+        do throws(StoreError) { return try body(view) } catch {
+          let present = try existing(name).document
+          guard error == .interrupted || !present.isSameText(as: view.document),
+            attempt < Self.mostAttempts
+          else { throw error }
         }
       }
     }
@@ -105,9 +109,13 @@ extension Views {
   ) throws(StoreError) -> ViewPreview {
     let view = try existing(name)
     try requireWritable(view)
-    let (file, merge) = try merge(HeldSecret(content), view, since: nil, permit)
-    // A write that would be refused is refused here.
-    _ = try plan(merge, file, permit, .now)
+    let content = HeldSecret(content)
+    let merge = try whileUnchanged(view) { (view) throws(StoreError) in
+      let (file, merge) = try self.merge(content, view, since: nil, permit)
+      // A write that would be refused is refused here.
+      _ = try plan(merge, file, permit, .now)
+      return merge
+    }
     let text = { (name: [String]) in name.joined(separator: " ") }
     return ViewPreview(
       changed: merge.changed.map { text($0.entry.name) }, added: merge.added.map { text($0.entry.name) },

@@ -74,6 +74,26 @@ public final class Views: Sendable {
     return view
   }
 
+  /// Runs `body` with a view. Where the view has changed meanwhile, as it follows the new names of items, runs it again with the view
+  /// as it is then.
+  ///
+  /// - Throws: what `body` throws for a view that has not changed.
+  func whileUnchanged<Value: ~Copyable>(
+    _ view: View, _ body: (View) throws(StoreError) -> Value
+  ) throws(StoreError) -> Value {
+    var last = view
+    for _ in 1..<Self.mostAttempts {
+      let result = Result { () throws(StoreError) in try body(last) }
+      guard let present = try self.view(view.name), !present.document.isSameText(as: last.document) else {
+        return try result.get()
+      }
+      last = present
+    }
+    return try body(last)
+  }
+
+  static let mostAttempts = 32
+
   /// The template of a view, as it is stored now.
   ///
   /// - Throws: `locked`, `damaged`, `invalidValue`.

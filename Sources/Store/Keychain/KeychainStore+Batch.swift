@@ -32,18 +32,9 @@ extension KeychainStore {
         return content
       }
     } note: { store, items in
-      for id in removed { store.noteRemoval(of: id, origin: origin) }
       // Of an item with several changes, the last one is what it is now.
       let last = Dictionary(items.map { ($0.id, $0) }) { _, last in last }
-      var published: [Change] = []
-      for item in last.values {
-        // Of a document that was written, the change is made by its own file.
-        let origin = item.identity.isDocument ? .local : origin
-        let kind: Change.Kind = store.isKnown(item.id) ? .modified : .created
-        let changes = store.taken(item, kind: kind, origin: origin)
-        if item.identity.isDocument { published = changes + published } else { published += changes }
-      }
-      store.feed.publish(published)
+      store.note(Array(last.values), removed: removed, origin: origin)
     }
   }
 

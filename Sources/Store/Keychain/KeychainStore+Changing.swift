@@ -69,10 +69,8 @@ extension KeychainStore {
   }
 
   private func publish(_ news: [ItemNews]) {
-    for news in news {
-      let changes = index.withLock { $0?.take(news) ?? [] }
-      if !changes.isEmpty { feed.publish(changes) }
-    }
+    let changes = index.withLock { index in news.map { index?.take($0) ?? [] } }
+    for changes in changes where !changes.isEmpty { feed.publish(changes) }
   }
 
   /// Takes over what the engine has just stored. `known`: the item before, for an index that was not read.
@@ -91,6 +89,39 @@ extension KeychainStore {
       return index == nil ? known : index?.known(item.id)
     }
     noteUnread(item.id, item)
+    return changes(of: item, kind: kind, since: previous, origin: origin)
+  }
+
+  /// Takes over a transaction as a whole: who reads the index sees all of it, or nothing. Changes of documents are published before
+  /// those of the items.
+  func note(_ items: [Item], removed ids: [ItemID], origin: Change.Origin) {
+    let (removed, known) = index.withLock { index in
+      let removed = ids.compactMap { index?.remove($0) }
+      var known: [ItemID: Item] = [:]
+      for item in items {
+        known[item.id] = index?.known(item.id)
+        index?.insert(item)
+      }
+      return (removed, known)
+    }
+    for id in ids { noteUnread(id, nil) }
+    for item in items { noteUnread(item.id, item) }
+    for item in removed { feed.publish(item.deletion(origin: item.identity.isDocument ? .local : origin)) }
+    var published: [Change] = []
+    for item in items {
+      let previous = known[item.id]
+      // Of a document that was written, the change is made by its own file.
+      let origin = item.identity.isDocument ? .local : origin
+      let changes = changes(
+        of: item, kind: previous == nil ? .created : .modified, since: previous, origin: origin)
+      if item.identity.isDocument { published = changes + published } else { published += changes }
+    }
+    feed.publish(published)
+  }
+
+  private func changes(
+    of item: Item, kind: Change.Kind, since previous: Item?, origin: Change.Origin
+  ) -> [Change] {
     guard previous != item else { return [] }
     if item.identity.isDocument {
       return previous.map { item.changes(since: $0, origin: origin) } ?? item.creation(origin: origin)
@@ -108,8 +139,6 @@ extension KeychainStore {
     let old = Change.Subject.item(item.id, previous.identity)
     return [Change(.moved, subject, previous: old, origin: origin)] + further
   }
-
-  func isKnown(_ id: ItemID) -> Bool { index.withLock { $0?.known(id) != nil } }
 
   /// `known`: the item, for an index that was not read.
   func noteRemoval(of id: ItemID, _ known: Item? = nil, origin: Change.Origin = .local) {

@@ -54,6 +54,51 @@ struct ViewMomentTests {
     let view = try views.existing("app")
     #expect(stored.failure { _ = try views.render(view, nil) } == .EAGAIN)
   }
+
+  private func rename(_ keychain: KeychainStore, _ old: ExactString, to new: ExactString) throws(StoreError) {
+    guard let item = try keychain.item(with: .generic(service: "app", account: old)) else { throw .notFound }
+    try keychain.update([item.id]) { $0.identity = .generic(service: "app", account: new) }
+  }
+
+  /// `use`: of a path, before which the item gets another name.
+  @Test(arguments: 1...12) func anItemThatIsRenamedMeanwhileIsRead(use: Int) throws {
+    let stored = try StoredTree()
+    try stored.makeApp()
+    try stored.makeAppView()
+    let keychain = try #require(stored.tree.keychain)
+    let views = try views(stored) { (count) throws(StoreError) in
+      if count == use { try rename(keychain, "user", to: "login") }
+    }
+    let view = try views.existing("app")
+    _ = try views.permission(toOpen: view, writing: false, by: .current)
+    #expect(try views.missingReferences(of: view).isEmpty)
+    #expect(try views.status(of: view).size == 21)
+    let bytes = try views.render(view, nil)
+    #expect(bytes.span.array == Array("TOKEN=abc\nUSER=peter\n".utf8))
+    #expect(views.problems().isEmpty)
+  }
+
+  @Test(arguments: 1...12) func anItemThatIsRenamedMeanwhileIsWritten(use: Int) throws {
+    let stored = try StoredTree()
+    try stored.makeApp()
+    try stored.makeAppView()
+    let keychain = try #require(stored.tree.keychain)
+    let isRenamed = Atomic(false)
+    let views = try views(stored) { (count) throws(StoreError) in
+      // The former name is there again when the write is stored.
+      if isRenamed.exchange(false, ordering: .relaxed) { try rename(keychain, "login", to: "user") }
+      guard count == use else { return }
+      try rename(keychain, "user", to: "login")
+      isRenamed.store(true, ordering: .relaxed)
+    }
+    let content = Array("TOKEN=abc\nUSER=paul\n".utf8)
+    try views.store(SecretBytes(copying: content.span), as: "app", since: nil, nil)
+    if isRenamed.load(ordering: .relaxed) { try rename(keychain, "login", to: "user") }
+    let bytes = try views.render(views.existing("app"), nil)
+    #expect(bytes.span.array == content)
+    #expect(try stored.text("keychain/generic/app/user/value") == "paul")
+    #expect(try stored.list("keychain/generic/app").sorted() == ["token", "user"])
+  }
 }
 
 /// Paths of a tree whose every use is seen before it is answered.

@@ -26,7 +26,7 @@ public typealias RenameFollower =
 
 // Documents name items. Where an item gets another name, they change in the same transaction.
 extension KeychainStore {
-  private static let mostAttempts = 8
+  private static let mostAttempts = 32
 
   /// From now on documents follow the names of items. Not in a process that does not serve the keychain by itself.
   public nonisolated func followRenames(_ follower: @escaping RenameFollower) {
