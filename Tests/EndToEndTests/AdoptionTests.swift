@@ -307,6 +307,22 @@ import Testing
     }
   }
 
+  /// The link is known by where it leads, once its folder has another name.
+  @Test(arguments: [".env", "s.key"]) func aFileWhoseFolderWasRenamedIsWrittenAgain(file: String) async throws
+  {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      try world.check("mkdir ~/a; printf 'TOKEN=abcdefgh\n' > ~/a/\(file)")
+      try world.check("keyhole adopt --yes ~/a/\(file) > /dev/null 2>&1; mv ~/a ~/b")
+      try world.check("keyhole adopt --yes --erase ~/b/\(file) > /dev/null; ls -A ~/b", prints: file + "\n")
+      try world.check("mv ~/b ~/c; keyhole adopt --undo --yes ~/c/\(file) > /dev/null")
+      try world.check(
+        "test -f ~/c/\(file) && cat ~/c/\(file); ls -A ~/c", prints: "TOKEN=abcdefgh\n\(file)\n")
+      try world.check(
+        "keyhole view; keyhole ls keychain/generic; keyhole doctor | grep '/[abc]/' || echo none", prints: "none\n")
+    }
+  }
+
   /// The dialects that read the file are named, where there are any.
   @Test func aDialectIsNamedWhereItReadsTheFile() async throws {
     try await Self.withHome { keyhole in

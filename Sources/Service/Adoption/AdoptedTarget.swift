@@ -1,4 +1,5 @@
 import Model
+import Platform
 import Store
 import Tree
 import Views
@@ -129,7 +130,10 @@ struct AdoptedTarget {
     }
     for view in all {
       if isView, view.name == ExactString(name) {
-        guard view.links.allSatisfy({ $0 == file }) else { return "\(path) has another link" }
+        // Of a folder that was renamed, the former path of the link is there still.
+        guard view.links.allSatisfy({ $0 == file || !Files.hasName($0) }) else {
+          return "\(path) has another link"
+        }
       } else if view.references.contains(where: own.contains) {
         return "the view \(view.name.string) has values of it"
       }

@@ -24,7 +24,7 @@ struct AdoptionJournal: ~Copyable {
 
   struct Entry: Equatable {
     /// The file that became a link.
-    let file: String
+    var file: String
     /// The path in the tree of what it leads to.
     let target: String
     /// Where the link leads.
@@ -102,6 +102,28 @@ struct AdoptionJournal: ~Copyable {
 
   /// The entry of a file; nil: it was not adopted.
   func entry(of file: String) -> Entry? { entries.last { $0.file == file } }
+
+  /// The entries, once that of a link whose folder has another name by now has its present path.
+  ///
+  /// - Throws: `Failure`.
+  static func entries(in folder: String, following link: String) throws -> [Entry] {
+    var journal = try AdoptionJournal(in: folder)
+    try journal.follow(link)
+    return journal.entries
+  }
+
+  /// Where a path is a link as just one adoption has made it, whose own path has nothing now, the entry gets this path.
+  mutating func follow(_ path: String) throws {
+    guard entry(of: path).map({ $0.stage == .undone }) ?? true, let link = try? Files.target(ofLink: path)
+    else { return }
+    let moved = entries.filter { entry in
+      [.adopted, .erasing].contains(entry.stage) && entry.link == link && !Files.hasName(entry.file)
+    }
+    guard moved.count == 1, var entry = moved.first else { return }
+    let former = entry.file
+    entry.file = path
+    try write(entries.filter { $0.file != former && $0.file != path } + [entry])
+  }
 
   /// Returns when it is on the disk. - Throws: `Failure`.
   mutating func add(_ entry: Entry) throws {

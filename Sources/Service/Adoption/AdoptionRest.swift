@@ -22,6 +22,7 @@ package struct AdoptionRest {
     let path = try ViewLinks.absolute(path)
     places = try StoragePaths.ofMount()
     var journal = try AdoptionJournal(in: places.state)
+    try journal.follow(path)
     guard var entry = journal.entry(of: path), [.making, .adopted, .erasing].contains(entry.stage),
       (try? Files.target(ofLink: path)) == entry.link
     else { return nil }

@@ -24,7 +24,7 @@ package struct AdoptionUndo {
   package init(_ path: String) throws {
     let path = try ViewLinks.absolute(path)
     places = try StoragePaths.ofMount()
-    let entries = try AdoptionJournal(in: places.state).entries
+    let entries = try AdoptionJournal.entries(in: places.state, following: path)
     guard let entry = entries.last(where: { $0.file == path }), entry.stage != .undone else {
       throw Failure(path, "it was not adopted; nothing was changed", .notFound)
     }
