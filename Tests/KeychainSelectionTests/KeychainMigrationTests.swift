@@ -119,6 +119,36 @@ import Testing
     #expect(try old.items().isEmpty && Set(new.items().map(\.identity)) == identities)
   }
 
+  /// Only a Secret Service has two items of one identity. The second one has another name afterwards, also after an interruption that
+  /// has left it alone.
+  @Test(arguments: [false, true]) func itemsOfOneIdentityAreMoved(isInterrupted: Bool) throws {
+    let further = MemoryKeychain()
+    let source = JoinedKeychain(old, further)
+    var second = KeychainSamples.generic("a")
+    second.attributes["application"] = Array("other".utf8)
+    try old.add(KeychainSamples.generic("a"), "1")
+    try further.add(second, "2")
+    let migration = KeychainMigration(from: source, to: new) { _ in nil }
+    let summary = try migration.run(migration.plan()) { _ in }
+    let renamed = try #require(summary.renamed.first)
+    #expect(summary.renamed.count == 1 && renamed.former == second.identity)
+    if isInterrupted {
+      try further.add(second, "2")
+      #expect(try migration.run(migration.plan()) { _ in }.renamed.map(\.present) == [renamed.present])
+    }
+    #expect(try source.items().isEmpty && new.items().count == 2)
+    let present = Dictionary(uniqueKeysWithValues: try new.items().map { ($0.identity, $0) })
+    let first = try #require(present[second.identity]?.id)
+    let other = try #require(present[renamed.present])
+    #expect(try new.bytes(of: first) == Array("1".utf8) && new.bytes(of: other.id) == Array("2".utf8))
+    #expect(ServiceItem.attributes(of: other) == ServiceItem.attributes(of: second))
+    #expect(ServiceItem.label(of: other) == ServiceItem.label(of: second))
+    // Another item with the first one's name is none that was moved before.
+    try further.add(KeychainSamples.generic("a"), "3")
+    #expect(throws: KeychainMigration.Failure.self) { try migration.run(migration.plan()) { _ in } }
+    #expect(try further.items().count == 1 && new.items().count == 2)
+  }
+
   @Test func unreadableSecretStopsAll() throws {
     _ = try fill()
     let failing = FailingKeychain(old)
@@ -186,6 +216,57 @@ final class FailingKeychain: KeychainEngine, @unchecked Sendable {
     try check("remove")
     try engine.remove(items)
   }
+
+  func synchronize() throws(StoreError) {}
+  func room() throws(StoreError) -> DiskRoom? { nil }
+  func problems() -> [Problem] { [] }
+}
+
+/// Two keychains that look like one, in which items may have the same identity.
+private final class JoinedKeychain: KeychainEngine {
+  let name = "joined"
+  private let engines: [MemoryKeychain]
+
+  init(_ engines: MemoryKeychain...) { self.engines = engines }
+
+  func items() throws(StoreError) -> [Item] {
+    var all: [Item] = []
+    for (index, engine) in engines.enumerated() {
+      for item in try engine.items() {
+        var item = item
+        item.id = ItemID(rawValue: "\(index)\(item.id.rawValue)")
+        all.append(item)
+      }
+    }
+    return all
+  }
+
+  private func place(of id: ItemID) -> (MemoryKeychain, ItemID) {
+    (engines[id.rawValue.hasPrefix("0") ? 0 : 1], ItemID(rawValue: String(id.rawValue.dropFirst())))
+  }
+
+  func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
+    let (engine, id) = place(of: item)
+    return try engine.secret(of: id)
+  }
+
+  func remove(_ items: [ItemID]) throws(StoreError) {
+    for item in items {
+      let (engine, id) = place(of: item)
+      try engine.remove([id])
+    }
+  }
+
+  func changes() throws(StoreError) -> ExternalChanges { .none }
+  func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item { throw .notFound }
+
+  func update(
+    _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
+  ) throws(StoreError) -> [Item] { throw .notFound }
+
+  func rewrite(
+    _ item: ItemID, readingSecret: Bool, _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item { throw .notFound }
 
   func synchronize() throws(StoreError) {}
   func room() throws(StoreError) -> DiskRoom? { nil }

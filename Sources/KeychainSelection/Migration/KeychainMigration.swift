@@ -22,6 +22,12 @@ package struct KeychainMigration {
     package var error: StoreError
   }
 
+  /// An item of a Secret Service whose label and attributes give the identity of another one.
+  package struct Renamed: Sendable {
+    package var former: ItemIdentity
+    package var present: ItemIdentity
+  }
+
   /// The counts of `otpauth:` URIs where one of the keychains holds one secret of an item only.
   package struct Summary: Sendable {
     /// The paths of the items that such a URI is the secret of now.
@@ -30,6 +36,8 @@ package struct KeychainMigration {
     package internal(set) var joined: [String] = []
     /// The items that were not moved.
     package internal(set) var left: [Left] = []
+    /// The items that have another name now, as another one has the former.
+    package internal(set) var renamed: [Renamed] = []
   }
 
   /// Why nothing was moved.
@@ -65,10 +73,14 @@ package struct KeychainMigration {
     let items = try attempt(nil) { () throws(StoreError) in
       try source.items().filter { !$0.identity.isDocument && !$0.isInMemory && isMovable($0) }
     }
-    try checkUnique(items)
-    // The rules of folders go last, and are not told of.
-    return items.filter { $0.identity != .rules } + items.filter { $0.identity == .rules }
+    // The rules of folders go last, and are not told of. The oldest one of an identity keeps it.
+    let shown = items.filter { $0.identity != .rules }
+    return shown.sorted { ($0.created, $0.id.rawValue) < ($1.created, $1.id.rawValue) }
+      + items.filter { $0.identity == .rules }
   }
+
+  /// How many items get another name, as another one has their identity.
+  package static func renamed(of items: [Item]) -> Int { items.count - Set(items.map(\.identity)).count }
 
   /// The items that stay in the old keychain because they end with the login session: those of the collection `session`.
   ///
@@ -82,7 +94,7 @@ package struct KeychainMigration {
   package func run(_ all: [Item], progress: (Int) -> Void) throws(Failure) -> Summary {
     defer { wipeStack() }
     var added: [ItemID] = []
-    var passwords: [ItemIdentity: ItemPassword] = [:]
+    var passwords: [ItemID: ItemPassword] = [:]
     var summary = Summary()
     var items = all
     for left in refused(of: all) {
@@ -90,25 +102,28 @@ package struct KeychainMigration {
       items.removeAll { $0.identity == left.item }
     }
     var pairs = self.pairs(among: items)
+    var names = MovedNames([], [:])
     // They are moved with the items that they name.
     let companions = Set(pairs.values.map(\.id))
     do throws(Failure) {
       let present = try attempt(nil) { () throws(StoreError) in try target.items() }
       let known = Dictionary(present.map { ($0.identity, $0) }, uniquingKeysWith: { first, _ in first })
+      names = MovedNames(items, known)
       for (index, item) in items.enumerated() {
         try attempt(item.identity) { () throws(StoreError) -> Void in
           guard !companions.contains(item.id) else { return }
           if sharing != nil, item.identity == .rules { return try copyRules(item, known[.rules]) }
           let password = try permit(item)?.password
-          passwords[item.identity] = password
-          var companion = pairs[item.identity]
+          passwords[item.id] = password
+          var companion = names.isFirst(item) ? pairs[item.identity] : nil
           if let other = companion, try !isURI(other) {
             (companion, pairs[item.identity]) = (nil, nil)
             if let new = try copy(other, with: nil, present: known[other.identity], nil) { added.append(new) }
           }
-          if let new = try copy(item, with: companion, present: known[item.identity], password) {
-            added.append(new)
+          let (item, copied) = try names.moving(item) { (item, present) throws(StoreError) in
+            try copy(item, with: companion, present: present, password)
           }
+          if let copied { added.append(copied) }
           if companion != nil { summary.joined.append(path(item.identity)) }
           guard item.otpauth != nil, target.otpauthURIs == nil else { return }
           let (identity, new) = try copyOtpauth(of: item, present: present, among: items, password)
@@ -124,9 +139,11 @@ package struct KeychainMigration {
     }
     guard sharing == nil else {
       try removeShared(items)
+      summary.renamed = names.renamed(of: items)
       return summary
     }
-    try removeOriginals(items, added, passwords, pairs)
+    try removeOriginals(items, added, passwords, pairs, names)
+    summary.renamed = names.renamed(of: items)
     return summary
   }
 
@@ -159,21 +176,6 @@ extension KeychainMigration {
     _ item: ItemIdentity?, _ body: () throws(StoreError) -> Value
   ) throws(Failure) -> Value {
     do throws(StoreError) { return try body() } catch { throw Failure(item: item, error: error) }
-  }
-
-  /// Only a Secret Service has two items with one identity, and no other keychain could take them.
-  private func checkUnique(_ items: [Item]) throws(Failure) {
-    let same = Dictionary(grouping: items, by: \.identity).values.filter { $0.count > 1 }
-    guard let first = same.min(by: { $0[0].identity.folder < $1[0].identity.folder }) else { return }
-    let labels = first.compactMap { $0.label?.string }.map { "“\($0)”" }.joined(separator: ", ")
-    let found = labels.isEmpty ? "" : " (labels: \(labels))"
-    let further = same.count > 1 ? "; so have those of \(same.count - 1) further paths" : ""
-    throw Failure(
-      item: first[0].identity,
-      error: .notPermitted(
-        reason:
-          "\(first.count) items of the other keychain would have this path\(found)\(further); remove or change all but "
-          + "one of them there, with the program that has stored them"))
   }
 
   /// Returns the new item; nil: it was there already, as an earlier run left it.
@@ -244,8 +246,10 @@ extension KeychainMigration {
 
   /// Removes the first original, and looks whether its copy stays: where both keychains are one, the removal of the originals would leave
   /// nothing. The original is put back then.
-  private func removeFirst(_ item: Item, _ password: ItemPassword?) throws(StoreError) {
-    guard let copy = try target.items().first(where: { $0.identity == item.identity }) else {
+  private func removeFirst(
+    _ item: Item, as identity: ItemIdentity, _ password: ItemPassword?
+  ) throws(StoreError) {
+    guard let copy = try target.items().first(where: { $0.identity == identity }) else {
       throw .notFound
     }
     let secret = try source.using(password).secret(of: item.id)
@@ -264,8 +268,8 @@ extension KeychainMigration {
 
   /// All are there now: the originals go, or everything is taken back.
   private func removeOriginals(
-    _ items: [Item], _ added: [ItemID], _ passwords: [ItemIdentity: ItemPassword],
-    _ pairs: [ItemIdentity: Item]
+    _ items: [Item], _ added: [ItemID], _ passwords: [ItemID: ItemPassword],
+    _ pairs: [ItemIdentity: Item], _ names: MovedNames
   ) throws(Failure) {
     let companions = Set(pairs.values.map(\.id))
     // A run that is ended in between leaves an item without its companion, and no companion alone.
@@ -273,10 +277,10 @@ extension KeychainMigration {
     let first = alone ?? items.first { !companions.contains($0.id) }
     let items = items.filter { companions.contains($0.id) } + items.filter { !companions.contains($0.id) }
     do throws(StoreError) {
-      if let first { try removeFirst(first, passwords[first.identity]) }
+      if let first { try removeFirst(first, as: names.identity(of: first), passwords[first.id]) }
       try source.remove(items.map(\.id).filter { $0 != first?.id })
     } catch {
-      try restore(items, passwords, pairs, after: error)
+      try restore(items, passwords, pairs, names, after: error)
       try? target.remove(added)
       throw Failure(item: nil, error: error)
     }
@@ -284,17 +288,27 @@ extension KeychainMigration {
 
   /// Originals that are gone already are put back from the copies.
   private func restore(
-    _ items: [Item], _ passwords: [ItemIdentity: ItemPassword], _ pairs: [ItemIdentity: Item],
+    _ items: [Item], _ passwords: [ItemID: ItemPassword], _ pairs: [ItemIdentity: Item], _ names: MovedNames,
     after failure: StoreError
   ) throws(Failure) {
     do throws(StoreError) {
-      let left = Set(try source.items().map(\.identity))
+      let left = try source.items()
+      let known = Set(items.map(\.id))
+      let ids = Set(left.map(\.id))
+      // One that was put back has another id.
+      var back = left.filter { !known.contains($0.id) }.map(\.identity)
       let copies = try target.items()
-      for item in items where !left.contains(item.identity) {
+      for item in items where !ids.contains(item.id) {
+        if let index = back.firstIndex(of: item.identity) {
+          back.remove(at: index)
+          continue
+        }
         // A companion's copy is the second secret of its item.
         let owner = pairs.first { $0.value.id == item.id }?.key
-        guard let copy = copies.first(where: { $0.identity == owner ?? item.identity }) else { throw failure }
-        let password = passwords[owner ?? item.identity]
+        let identity = owner ?? names.identity(of: item)
+        guard let copy = copies.first(where: { $0.identity == identity }) else { throw failure }
+        let password = passwords[
+          owner.flatMap { owner in items.first { $0.identity == owner }?.id } ?? item.id]
         let target = try target.using(password)
         guard owner == nil else {
           _ = try source.add(item, secret: target.requireOtpauthURIs().otpauth(of: copy.id))

@@ -198,8 +198,40 @@ extension ServiceItem {
   }
 
   /// nil: no string of D-Bus can hold it.
-  private static func text(_ bytes: [UInt8]) -> ExactString? {
+  fileprivate static func text(_ bytes: [UInt8]) -> ExactString? {
     bytes.contains(0) ? nil : ExactString(utf8: bytes)
+  }
+}
+
+// MARK: - Another name
+
+extension Item {
+  /// The attributes of the item that no client of a Secret Service sees: Keyhole's own, and those that no string of D-Bus can hold.
+  package var attributesBesideClients: [ExactString: [UInt8]] {
+    let ofAttributes: Set<ExactString> = [Item.omittedAttribute, Item.genericSchemaAttribute]
+    return attributes.filter {
+      !ofAttributes.contains($0.key) && ($0.key.isOwn || ServiceItem.text($0.value) == nil)
+    }
+  }
+
+  /// Puts the item into the class `other`, as another one has the identity that its label and its attributes give.
+  package mutating func becomeOther(
+    named name: ExactString, label: ExactString, attributes: SecretSchema.Attributes
+  ) {
+    identity = .other(label: name)
+    self.label = name == label ? nil : label
+    // As bytes, they are no schema that would be left out.
+    self.attributes = attributes.mapValues { Array($0.utf8) }
+  }
+
+  /// The item in the class `other` under a name that is free. Clients find it by the same label and the same attributes.
+  package func asOther(named name: ExactString) -> Item {
+    var item = self
+    item.becomeOther(
+      named: name, label: ExactString(ServiceItem.label(of: self)),
+      attributes: ServiceItem.attributes(of: self))
+    item.attributes.merge(attributesBesideClients) { new, _ in new }
+    return item
   }
 }
 

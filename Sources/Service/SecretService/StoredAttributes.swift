@@ -50,27 +50,16 @@ enum StoredAttributes {
     distinction: Distinction = .none
   ) {
     let former = item
-    let ofAttributes: Set<ExactString> = [Item.omittedAttribute, Item.genericSchemaAttribute]
-    // Clients neither see Keyhole's own attributes nor those that no string of D-Bus can hold.
-    let kept = item.attributes.filter {
-      !ofAttributes.contains($0.key) && ($0.key.utf8.starts(with: own.utf8) || !isText($0.value))
-    }
+    let kept = item.attributesBesideClients
     let read = ServiceItem(label: label, attributes: attributes).item(item.id, isOfClient: true)
     (item.identity, item.label, item.attributes) = (read.identity, read.label, read.attributes)
     if distinction != .none || Self.attributes(of: item) != attributes {
-      let name = distinction.name(of: former, label)
-      item.identity = .other(label: ExactString(name))
-      item.label = name == label ? nil : ExactString(label)
-      // As bytes, they are no schema that would be left out.
-      item.attributes = attributes.mapValues { Array($0.utf8) }
+      let name = ExactString(distinction.name(of: former, label))
+      item.becomeOther(named: name, label: ExactString(label), attributes: attributes)
     }
     item.attributes.merge(kept) { new, _ in new }
     if former.isOfClient { noteClient(in: &item) }
     if let type { note(type, in: &item) }
-  }
-
-  private static func isText(_ bytes: [UInt8]) -> Bool {
-    !bytes.contains(0) && ExactString(utf8: bytes) != nil
   }
 
   /// Notes that a client made the item. Of the class `other` no note is needed: just its attributes count there.

@@ -164,17 +164,18 @@ struct ClientAttributesTests {
   @Test func itemsOfAnotherKeyringComeAsTheyAre() async throws {
     try await withWorld { world in
       try bus.startKeyring()
-      // A keychain has one item of an identity.
-      let some =
-        "given = [one for one in given if 'n' not in one and one and ('server' in one or 'service' in one)]\n"
-      let distinct = some + "given = [one for one in given if one.get('user', 'x') and 'port' not in one]\n"
       let stored = try world.sh(
-        Self.python(distinct + "store(); print(lines(present(), generic), end='')"), within: .seconds(60))
-      #expect(stored.status == 0, "\(stored)")
+        Self.python("store(); print(lines(present(), generic), end='')"), within: .seconds(60))
+      #expect(stored.status == 0 && stored.text.split(separator: "\n").count == 15, "\(stored)")
       try bus.stopKeyring()
       try bus.startKeyring()
+      let listed = try world.sh("keyhole migrate --dry-run --from secret-service --to vault")
+      #expect(listed.status == 0 && listed.error.contains("with the path of another one"), "\(listed)")
       let moved = try world.sh("keyhole migrate --from secret-service --to vault", within: .seconds(60))
-      #expect(moved.status == 0, "\(moved)")
+      // Items of one label are different items to a client, and only one of them has it as its name.
+      #expect(
+        moved.status == 0 && moved.text.contains("keychain/other/label (2): its label and its attributes"),
+        "\(moved)")
       try bus.stopKeyring()
       #expect(try served(world) == stored.text)
       // A program that searches with that schema finds them as before.

@@ -13,7 +13,9 @@ struct MigrateCommand: ParsableCommand {
     discussion: """
       The items go with their secrets and attributes, all of them or none. What a Secret Service has in its collection \
       `session`, which is never stored, stays there. Times are the Secret Service's own \
-      where it is the new keychain. Interrupted, it leaves every item where it was; run it again.
+      where it is the new keychain. Where items of a Secret Service have the same path, as two of one label, the oldest keeps it; \
+      the others get the class `other` and their label as the name, with a number behind it, and programs find them by label and attributes \
+      as before. Interrupted, it leaves every item where it was; run it again.
 
       `cluster` is the store of a cluster that is mounted with `-o store=`: its keychain, or, with `files`, its settings, which go \
       suite by suite. What a cluster does not keep (items of a device alone, of an enrolled finger or with a password of \
@@ -138,6 +140,11 @@ extension MigrateCommand {
       StandardOutput.print(
         "\(path.escapedForTerminal): an item of its own, because \(to.rawValue) holds one secret of an item")
     }
+    for item in summary.renamed {
+      StandardOutput.print(
+        "\(KeychainMove.path(item.present).escapedForTerminal): its label and its attributes are as before; another item is "
+          + KeychainMove.path(item.former).escapedForTerminal)
+    }
     for path in summary.joined {
       let file = "\(path)/\(ItemSecrets.otpauthName)".escapedForTerminal
       StandardOutput.print("\(file): the item's second secret, which was an item of its own")
@@ -152,6 +159,12 @@ extension MigrateCommand {
     }
     StandardOutput.print(
       "would move \(Self.count(items.count, "item")) from \(from.rawValue) to \(to.rawValue)")
+    let renamed = KeychainMigration.renamed(of: items)
+    if renamed > 0 {
+      StandardError.note(
+        "\(Self.count(renamed, "item")) with the path of another one: in \(to.rawValue) below keychain/other, with the label as the name"
+      )
+    }
     for left in refused { tellLeft(KeychainMove.path(left.item), left.error) }
     try end(refused.count, "item")
   }
