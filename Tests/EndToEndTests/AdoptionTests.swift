@@ -319,7 +319,8 @@ import Testing
       try world.check(
         "test -f ~/c/\(file) && cat ~/c/\(file); ls -A ~/c", prints: "TOKEN=abcdefgh\n\(file)\n")
       try world.check(
-        "keyhole view; keyhole ls keychain/generic; keyhole doctor | grep '/[abc]/' || echo none", prints: "none\n")
+        "keyhole view; keyhole ls keychain/generic; keyhole doctor | grep '/[abc]/' || echo none",
+        prints: "none\n")
     }
   }
 

@@ -148,7 +148,8 @@ import Testing
       // In a vault one of the two has another path.
       let listed = try keyhole.world.sh("keyhole migrate --dry-run --from secret-service --to vault")
       #expect(
-        listed.text.contains("would move 3 items") && listed.error.contains("1 item with the path of another"))
+        listed.text.contains("would move 3 items") && listed.error.contains("1 item with the path of another")
+      )
       try keyhole.check(
         "rm -r $MOUNT/keychain/generic/many/1%~*; ls $MOUNT/keychain/generic/many", prints: "1\n2\n")
       #expect(try bus.run("secret-tool lookup service many account 1") == "secret 1")
