@@ -30,6 +30,8 @@ public final class AccessLog: AccessRecord {
   private struct State: ~Copyable {
     var file: Descriptor?
     var id: FileID?
+    /// When the file was seen to have the name, in milliseconds.
+    var time: UInt64 = 0
     /// Why the last line could not be written.
     var failure: Errno?
   }
@@ -107,9 +109,13 @@ public final class AccessLog: AccessRecord {
 }
 
 extension AccessLog {
-  /// Opens the file that has the name now, and begins another where it is full.
+  /// Opens the file that has the name now, and begins another where it is full. The name is looked up once in a tick of the clock, which
+  /// has many accesses.
   private func follow(_ state: inout State) throws(Errno) {
+    let now = Self.milliseconds()
+    if state.time == now, let open = try state.file?.status, open.size < limit, open.links > 0 { return }
     let present = try Files.status(path)
+    state.time = now
     if let present, present.id == state.id, present.size < limit { return }
     if let present, present.size >= limit { try setAside() }
     let file = try Descriptor(path, [.writing, .append, .create, .noFollow])

@@ -75,6 +75,8 @@ extension Caller {
     public var session: Process?
     /// Why the process is unidentified, for a person.
     public var obstacle: String?
+    /// Whether its path was compared with its file just now, so that a rule for that path needs no look at the file.
+    var hasComparedPath = false
     /// Its fields in a line of the record, where they are kept for the next access; they never change.
     var textForRecord: String?
     private var handle: ProcessHandle?
@@ -135,6 +137,8 @@ extension Caller.Identity {
       else { return nil }
       var kept = identity
       kept.textForRecord = identity.madeTextForRecord
+      // `isUnchanged` does it before each use.
+      kept.hasComparedPath = true
       (self.identity, self.process, self.executable) = (kept, observed, executable)
       let interpreter = ScriptInterpreter(path: executable.path, file: executable.file)
       let files = ProcessFiles(process.number)

@@ -41,7 +41,8 @@ extension ProgramRules.Rule {
   }
 
   private static func fits(_ path: String, _ digest: String?, _ caller: Caller.Identity) -> Bool {
-    guard let file = FileID(path) else { return false }
+    let isCompared = caller.hasComparedPath && caller.executable?.path == path
+    guard let file = isCompared ? caller.executable?.file : FileID(path) else { return false }
     if file == caller.executable?.file { return digest == nil || digest == caller.digestOfExecutable() }
     guard let script = caller.script, FileID(script) == file else { return false }
     return digest == nil || digest == Caller.Identity.digest(ofFile: script)
