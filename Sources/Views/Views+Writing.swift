@@ -57,9 +57,11 @@ extension Views {
         let view = try existing(name)
         do throws(StoreError) { return try body(view) } catch {
           let present = try existing(name).document
-          guard error == .interrupted || !present.isSameText(as: view.document),
-            attempt < Self.mostAttempts
+          let isInterrupted = error == .interrupted
+          guard isInterrupted || !present.isSameText(as: view.document), attempt < Self.mostAttempts
           else { throw error }
+          // The change that came in between may not be known here yet.
+          if isInterrupted { try keychain.refresh() }
         }
       }
     }

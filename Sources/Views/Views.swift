@@ -96,7 +96,7 @@ public final class Views: Sendable {
 
   /// The template of a view, as it is stored now.
   ///
-  /// - Throws: `locked`, `damaged`, `invalidValue`.
+  /// - Throws: `locked`, `damaged`, `invalidValue`; `interrupted` where the view has changed since it was read.
   func template(of view: View) throws(StoreError) -> ViewTemplate {
     if let last = known.withLock({ $0[view.document.id]?.template }),
       last.document.isSameText(as: view.document)
@@ -110,6 +110,13 @@ public final class Views: Sendable {
         view.format.isWritable
         ? try ViewTemplate(encoded: text) : try ViewTemplate(templateText: text, view.dialect)
     } catch { throw StoreError(error) }
+    // A text is stored before its document shows that.
+    if Self.bytes(of: template) != view.document.properties[Property.references] ?? [] {
+      try keychain.refresh()
+      if let present = try self.view(view.name), !present.document.isSameText(as: view.document) {
+        throw .interrupted
+      }
+    }
     known.withLock { $0[view.document.id, default: Known()].template = (view.document, template) }
     return template
   }

@@ -60,6 +60,57 @@ struct ViewMomentTests {
     try keychain.update([item.id]) { $0.identity = .generic(service: "app", account: new) }
   }
 
+  /// Readers and writers of a view are not disturbed by an item that gets another name all the time.
+  @Test func renamesDisturbNobody() throws {
+    let stored = try StoredTree()
+    try stored.makeApp()
+    try stored.makeAppView()
+    let keychain = try #require(stored.tree.keychain)
+    let views = try #require(stored.tree.views)
+    let failures = Mutex<[String]>([])
+    let isOver = Atomic(false)
+    let writer = Promise<Int>()
+    ThreadID.start {
+      var count = 0
+      while !isOver.load(ordering: .relaxed) {
+        count += 1
+        let content = Array("TOKEN=abc\nUSER=\(count)\n".utf8)
+        do { try views.store(SecretBytes(copying: content.span), as: "app", since: nil, nil) } catch {
+          failures.withLock { $0.append("writing: \(error)") }
+        }
+      }
+      writer.fulfill(count)
+    }
+    let reader = Promise<Int>()
+    ThreadID.start {
+      var count = 0
+      while !isOver.load(ordering: .relaxed) {
+        count += 1
+        do {
+          let view = try views.existing("app")
+          _ = try views.permission(toOpen: view, writing: false, by: .current)
+          _ = try views.render(view, nil)
+        } catch StoreError.system(.EAGAIN, _) {
+          // The values change all the time.
+        } catch {
+          failures.withLock { $0.append("reading: \(error)") }
+        }
+      }
+      reader.fulfill(count)
+    }
+    defer { isOver.store(true, ordering: .relaxed) }
+    for _ in 0..<100 {
+      try rename(keychain, "user", to: "login")
+      try rename(keychain, "login", to: "user")
+    }
+    isOver.store(true, ordering: .relaxed)
+    let written = writer.wait()
+    #expect(written > 0 && reader.wait() > 0)
+    #expect(failures.withLock { $0 } == [])
+    #expect(try stored.text("views/app") == "TOKEN=abc\nUSER=\(written)\n")
+    #expect(try stored.list("keychain/generic/app").sorted() == ["token", "user"])
+  }
+
   /// `use`: of a path, before which the item gets another name.
   @Test(arguments: 1...12) func anItemThatIsRenamedMeanwhileIsRead(use: Int) throws {
     let stored = try StoredTree()

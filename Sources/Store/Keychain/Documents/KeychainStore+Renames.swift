@@ -52,8 +52,9 @@ extension KeychainStore {
         try update(present, origin, body, with: documents)
         return true
       } catch {
-        // Another process has changed a document meanwhile.
+        // Another thread or process has changed a document meanwhile, which may not be known here yet.
         guard error == .interrupted, attempt < Self.mostAttempts else { throw error }
+        try refresh()
       }
     }
     return false
