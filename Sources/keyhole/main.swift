@@ -25,7 +25,7 @@ private func mayNeedAccess(_ arguments: [String], _ folders: UserFolders) -> Boo
 
 // The program that `run` starts has them.
 _ = StartConditions.ofProcess
-StandardStream.fillGaps()
+StandardStream.reserveClosed()
 private let arguments = Arguments.ofProcess()
 
 // Rules hold for this program as for every other one, so the processes of the mounts have to see which one it is.

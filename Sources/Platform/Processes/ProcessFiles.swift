@@ -138,7 +138,7 @@ extension ProcessFiles {
     guard device != 0 else { return nil }
     for number in [0, 1, 2] {
       // A file elsewhere could be one of a mount that waits for this process.
-      guard let path = Self.link("\(folder)/fd/\(number)"), path.hasPrefix("/dev/") else { continue }
+      guard let path = path(ofDescriptor: number), path.hasPrefix("/dev/") else { continue }
       if characterDevice(path) == device { return path }
     }
     // tty(4) of pseudo-terminals: major numbers 136 to 143.
