@@ -149,6 +149,25 @@ import Testing
     #expect(try further.items().count == 1 && new.items().count == 2)
   }
 
+  /// Items of programs that a schema alone tells apart are not the same one, and one without a secret is not that of another.
+  @Test func itemsWithOtherSchemasAreNoCopies() throws {
+    var (first, second) = (KeychainSamples.generic("a"), KeychainSamples.generic("a"))
+    first.attributes[SecretSchema.attribute] = Array("org.example.A".utf8)
+    second.attributes[SecretSchema.attribute] = Array("org.example.B".utf8)
+    try new.add(first, "same")
+    let source = CollectedKeychain(in: "work")
+    try source.engine.add(second, "same")
+    let migration = KeychainMigration(from: source, to: new, collection: \.collection) { _ in nil }
+    let summary = try migration.run(migration.plan()) { _ in }
+    #expect(summary.renamed.map(\.former) == [second.identity])
+    let items = try new.items()
+    #expect(
+      items.count == 2 && Set(items.map { ServiceItem.attributes(of: $0)[SecretSchema.attribute] }).count == 2
+    )
+    // The collection stays with the item.
+    #expect(items.compactMap { $0.attributes[Item.collectionAttribute] } == [Array("work".utf8)])
+  }
+
   @Test func unreadableSecretStopsAll() throws {
     _ = try fill()
     let failing = FailingKeychain(old)
@@ -257,6 +276,40 @@ private final class JoinedKeychain: KeychainEngine {
     }
   }
 
+  func changes() throws(StoreError) -> ExternalChanges { .none }
+  func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item { throw .notFound }
+
+  func update(
+    _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
+  ) throws(StoreError) -> [Item] { throw .notFound }
+
+  func rewrite(
+    _ item: ItemID, readingSecret: Bool, _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item { throw .notFound }
+
+  func synchronize() throws(StoreError) {}
+  func room() throws(StoreError) -> DiskRoom? { nil }
+  func problems() -> [Problem] { [] }
+}
+
+/// Items of a Secret Service in one collection.
+private final class CollectedKeychain: KeychainEngine {
+  let name = "collected"
+  let engine = MemoryKeychain()
+  private let collection: ExactString
+
+  init(in collection: ExactString) { self.collection = collection }
+
+  func items() throws(StoreError) -> [Item] {
+    try engine.items().map { item in
+      var item = item
+      item.collection = collection
+      return item
+    }
+  }
+
+  func secret(of item: ItemID) throws(StoreError) -> SecretBytes { try engine.secret(of: item) }
+  func remove(_ items: [ItemID]) throws(StoreError) { try engine.remove(items) }
   func changes() throws(StoreError) -> ExternalChanges { .none }
   func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item { throw .notFound }
 

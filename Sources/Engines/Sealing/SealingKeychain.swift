@@ -22,6 +22,7 @@ package struct SealingKeychain: KeychainEngine, RemoteKeychain {
 
   package var name: String { base.name }
   package var remote: (any RemoteKeychain)? { self }
+  package var collections: (any CollectionKeychain)? { base.collections }
   package var news: AsyncStream<Void> { base.news }
 
   package func items() throws(StoreError) -> [Item] {

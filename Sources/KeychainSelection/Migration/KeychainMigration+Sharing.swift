@@ -11,10 +11,14 @@ extension KeychainMigration {
     sharing == nil || item.identity != .rules || !item.folderRules.isEmpty
   }
 
-  /// An item with its rules for programs as they are in the other keychain: in a cluster's they name this device.
+  /// An item with its rules for programs as they are in the other keychain: in a cluster's they name this device; and with the name of its
+  /// collection.
   func converted(_ item: Item) -> Item {
     var item = item
     item.programs = item.programs.map(converted)
+    if item.attributes[Item.collectionAttribute] == nil, let name = collection(item) {
+      item.attributes[Item.collectionAttribute] = Array(name.utf8)
+    }
     return item
   }
 

@@ -15,6 +15,8 @@ package struct KeychainMigration {
   let path: (ItemIdentity) -> String
   /// Why a keychain of a cluster can't keep an item; nil: none of both is one.
   let sharing: ((Item) -> StoreError?)?
+  /// The name of the collection that an item has in the new keychain, where that is not the one that clients store in.
+  let collection: (Item) -> ExactString?
 
   /// An item that stays where it is.
   package struct Left: Sendable {
@@ -52,10 +54,11 @@ package struct KeychainMigration {
 
   /// `sealing`: the items are sealed by the vault before the other keychain gets them. `path` gives an item's path in the
   /// tree, by which a companion names its item. `permit` asks whatever the item's flags demand before its secret is read.
-  /// `sharing`: one of them is a cluster's, and why it can't keep an item.
+  /// `sharing`: one of them is a cluster's, and why it can't keep an item. `collection`: the collection of an item that the new keychain is
+  /// to note; nil: the one that clients store in.
   package init(
     from source: any KeychainEngine, to target: any KeychainEngine, sealing: Bool = false,
-    sharing: ((Item) -> StoreError?)? = nil,
+    sharing: ((Item) -> StoreError?)? = nil, collection: @escaping (Item) -> ExactString? = { _ in nil },
     path: @escaping (ItemIdentity) -> String = { $0.folder.string },
     permit: @escaping (Item) throws(StoreError) -> Permit?
   ) {
@@ -63,6 +66,7 @@ package struct KeychainMigration {
     self.target = target
     seals = sealing
     self.sharing = sharing
+    self.collection = collection
     self.permit = permit
     self.path = path
   }
@@ -75,7 +79,12 @@ package struct KeychainMigration {
     }
     // The rules of folders go last, and are not told of. The oldest one of an identity keeps it.
     let shown = items.filter { $0.identity != .rules }
-    return shown.sorted { ($0.created, $0.id.rawValue) < ($1.created, $1.id.rawValue) }
+    // Times of a Secret Service are whole seconds, and the numbers in its paths grow.
+    return shown.sorted {
+      ($0.created, $0.id.rawValue.utf8.count, $0.id.rawValue) < (
+        $1.created, $1.id.rawValue.utf8.count, $1.id.rawValue
+      )
+    }
       + items.filter { $0.identity == .rules }
   }
 
@@ -200,7 +209,7 @@ extension KeychainMigration {
       try sealIfWanted(present, secret, in: target)
       return nil
     }
-    // Only a Secret Service has collections.
+    // The collection of a Secret Service is one of its objects, and in another keychain an attribute.
     if item.collection != nil { new.noteClientOfFurtherAttributes() }
     new.collection = nil
     if seals, new.isShown { new.isSealed = true }
@@ -228,12 +237,14 @@ extension KeychainMigration {
     }
   }
 
-  /// Gives a copy its secret if it has none: GNOME Keyring stores an item before its secret, and leaves it so where it ends
-  /// in between.
+  /// Gives a copy in a Secret Service its secret if it has none: GNOME Keyring stores an item before its secret, and leaves it so where it
+  /// ends in between. In a keychain with transactions, an item without one is another item.
   private func complete(
     _ present: Item, _ secret: borrowing SecretBytes, in target: any KeychainEngine
   ) throws(StoreError) {
-    guard secret.count > 0, try target.secret(of: present.id).count == 0 else { return }
+    guard target.batches == nil, secret.count > 0, try target.secret(of: present.id).count == 0 else {
+      return
+    }
     // `rewrite` takes a closure that may not capture a borrowed value.
     let copy = Mutex<SecretBytes?>(try secret.copied())
     _ = try target.rewrite(present.id, readingSecret: true) { (stored, content) throws(StoreError) in
@@ -341,7 +352,16 @@ extension Item {
   /// was interrupted may be that of the other state. A Secret Service has its own times, and adds a schema and what the
   /// schema's program looks for.
   fileprivate func isCopy(of other: Item) -> Bool {
-    portable == other.portable
+    portable == other.portable && hasSameClientAttributes(as: other)
+  }
+
+  /// Whether clients of a Secret Service see the same attributes of both, but for libsecret's schema for none, which GNOME Keyring adds.
+  func hasSameClientAttributes(as other: Item) -> Bool { clientAttributes == other.clientAttributes }
+
+  private var clientAttributes: SecretSchema.Attributes {
+    ServiceItem.attributes(of: self).filter {
+      $0.key != SecretSchema.attribute || $0.value != SecretSchema.none
+    }
   }
 
   private var portable: Item {

@@ -40,7 +40,7 @@ struct MovedNames {
   /// Copies an item under the first name that is free, or that has an equal copy already, as of a run that was interrupted.
   ///
   /// `copy` gets the item with its name, and the item of the other keychain that has the name.
-  /// - Throws: what `copy` throws; `exists` where it is the first of its identity, and the other keychain has another one.
+  /// - Throws: what `copy` throws; `notPermitted` where the other keychain has an item of that identity which clients can't tell from it.
   mutating func moving(
     _ item: Item, _ copy: (Item, Item?) throws(StoreError) -> ItemID?
   ) throws(StoreError) -> (Item, ItemID?) {
@@ -55,8 +55,8 @@ struct MovedNames {
       let other = item.asOther(named: ExactString(number == 1 ? label : "\(label) (\(number))"))
       guard !reserved.contains(other.identity), !taken.contains(other.identity) else { continue }
       let present = known[other.identity]
-      // The former first one may have been removed by a run that was interrupted; no other one gets another name.
-      guard present != nil || !isFirst else { throw .exists }
+      // One that was not the first in a run that was interrupted may be so now, and has a copy.
+      guard present != nil || !isFirst || isAnother(item) else { throw .isThereAlready }
       do throws(StoreError) {
         let added = try copy(other, present)
         taken.insert(other.identity)
@@ -66,6 +66,21 @@ struct MovedNames {
         guard error == .exists else { throw error }
       }
     }
-    throw .exists
+    throw .isThereAlready
+  }
+
+  /// Whether clients tell an item of a Secret Service from the one that has its identity in the other keychain.
+  private func isAnother(_ item: Item) -> Bool {
+    guard item.collection != nil, let other = known[item.identity] else { return false }
+    return !item.hasSameClientAttributes(as: other)
+  }
+}
+
+extension StoreError {
+  fileprivate static var isThereAlready: StoreError {
+    .notPermitted(
+      reason:
+        "the new keychain has an item with this path already, with the same attributes and another secret: rename or remove the "
+        + "one of both that is out of date, and run it again")
   }
 }

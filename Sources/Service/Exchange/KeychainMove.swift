@@ -6,6 +6,7 @@ package import Model
 import PromptHelper
 import Prompting
 package import SecretMemory
+import SecretServiceProtocol
 import Store
 import Tree
 
@@ -39,14 +40,63 @@ package struct KeychainMove {
     let asking = Self.asking(engine, places)
     var refusal: ((Item) -> StoreError?)?
     if source == .cluster || target == .cluster { refusal = { Self.refusal($0) } }
+    try Self.requireOpenCollections(engine, source)
     migration = KeychainMigration(
       from: engine, to: try opener.open(target), sealing: options.seals,
-      sharing: refusal, path: Self.path
+      sharing: refusal, collection: try Self.collection(of: engine, target), path: Self.path
     ) { item throws(StoreError) in
       let path = Self.path(item.identity)
       return try asking.permission(for: item, to: .read, item.secrets, path: path, by: .current).fetch()
     }
     (self.target, self.places) = (target, places)
+  }
+
+  /// What is in a locked collection would stay, and nothing would say so.
+  private static func requireOpenCollections(
+    _ engine: any KeychainEngine, _ choice: KeychainChoice
+  ) throws {
+    guard let collections = engine.collections else { return }
+    let (locked, refusal): ([String], StoreError?)
+    do throws(StoreError) {
+      (locked, refusal) = try unlock(collections, of: engine)
+      _ = try engine.items()
+    } catch { throw Failure(choice.rawValue, error) }
+    guard !locked.isEmpty else { return }
+    let names = locked.map { "“\($0)”" }.joined(separator: ", ")
+    let reason = refusal.map { " (\($0.message))" } ?? ""
+    throw Failure(
+      choice.rawValue,
+      "nothing was moved, as \(locked.count == 1 ? "its collection \(names) is" : "its collections \(names) are") locked\(reason); "
+        + "`secret-tool search --unlock a b` has the service ask for it; then run it again", .locked)
+  }
+
+  /// Has the service ask in its own window. Returns what is locked then, and why.
+  private static func unlock(
+    _ collections: any CollectionKeychain, of engine: any KeychainEngine
+  ) throws(StoreError) -> ([String], StoreError?) {
+    if try collections.lockedCollections().isEmpty { return ([], nil) }
+    var refusal: StoreError?
+    do throws(StoreError) {
+      guard let none = try? SecretBytes() else { throw .outOfMemory }
+      try engine.locking.unlock(none)
+    } catch { refusal = error }
+    return (try collections.lockedCollections(), refusal)
+  }
+
+  /// The name that a vault notes of an item's collection, where that is not the one that clients store in.
+  private static func collection(
+    of engine: any KeychainEngine, _ target: KeychainChoice
+  ) throws -> (Item) -> ExactString? {
+    guard target == .vault, let collections = engine.collections else { return { _ in nil } }
+    let standard: ExactString?
+    do throws(StoreError) { standard = try collections.defaultCollection() } catch {
+      throw Failure(engine.name, error)
+    }
+    return { item in
+      guard let name = item.collection, name != standard, name != "login" else { return nil }
+      guard ServiceObject.Collection(name: name.string) == nil else { return name }
+      return ExactString(ServiceObject.Collection.name(forLabel: name.string))
+    }
   }
 
   /// Why a keychain of a cluster can't keep an item; nil: it can.

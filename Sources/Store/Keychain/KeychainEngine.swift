@@ -7,7 +7,7 @@ public import SecretMemory
 /// Secrets pass as `SecretBytes` only; an engine wipes every other copy it makes. `Tests/StoreConformance` says what an engine has to do, and checks it.
 ///
 /// Each ability that some keychains lack is a protocol of its own, which the engine gives as a property: `locking`, `passwords`,
-/// `otpauthURIs`, `oneTimeCodes`, `batches`, `spooling`, `remote`, `encryption`, `lookup`, `paging`, `history`, `verification`. An engine in front of another one passes on what that
+/// `otpauthURIs`, `oneTimeCodes`, `batches`, `spooling`, `remote`, `encryption`, `lookup`, `paging`, `history`, `verification`, `collections`. An engine in front of another one passes on what that
 /// one has.
 public protocol KeychainEngine: Sendable {
   /// The engine's name as the mount option `keychain=` spells it: `vault`, `secret-service`.
@@ -97,6 +97,9 @@ public protocol KeychainEngine: Sendable {
   /// nil, as by default: this process reads and changes the items by itself.
   var remote: (any RemoteKeychain)? { get }
 
+  /// nil, as by default: all items are in one place.
+  var collections: (any CollectionKeychain)? { get }
+
   /// nil, as by default: this process does not encrypt the items.
   var encryption: (any EncryptedKeychain)? { get }
 
@@ -160,6 +163,8 @@ extension KeychainEngine {
   public var spooling: (any SpoolingKeychain)? { nil }
   /// nil.
   public var remote: (any RemoteKeychain)? { nil }
+  /// nil.
+  public var collections: (any CollectionKeychain)? { nil }
   /// nil.
   public var encryption: (any EncryptedKeychain)? { nil }
   /// false.

@@ -187,6 +187,32 @@ struct ClientAttributesTests {
     }
   }
 
+  /// All collections are moved, also one that is locked, and their items keep them.
+  @Test func collectionsOfAnotherKeyringAreKept() async throws {
+    try await withWorld { world in
+      try bus.addKeyring(named: "many", items: 2)
+      try bus.startKeyring()
+      try world.check(
+        """
+        printf own | secret-tool store --label=own service many account 1
+        keyhole migrate --from secret-service --to vault | sed -n 1p
+        keyhole get keychain/generic/many/2; echo; keyhole attr keychain/generic/many/2 keyhole.collection
+        """, prints: "moved 3 items from secret-service to vault\nsecret 2\nmany\n", within: .seconds(60))
+      try bus.stopKeyring()
+      let service = try serve(world)
+      defer { service.kill() }
+      try world.check(
+        Self.python(
+          """
+          import secretstorage
+          all = secretstorage.get_all_collections(login.connection)
+          print(sorted((one.collection_path.split("/")[-1], sorted(item.get_secret() for item in one.get_all_items()))
+              for one in all if one.collection_path.split("/")[-1] != "session"))
+          """),
+        prints: "[('login', [b'own']), ('many', [b'secret 1', b'secret 2'])]\n")
+    }
+  }
+
   /// In the vault too, no other program's item takes the place of one that a program had stored with attributes of its own.
   @Test func itemOfAnotherKeyringStaysThatOfItsProgram() async throws {
     try await withWorld { world in

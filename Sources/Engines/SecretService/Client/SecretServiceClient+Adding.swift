@@ -67,11 +67,7 @@ extension SecretServiceClient {
     {
       return known
     }
-    let answer = try await attempt(before: deadline) { keyring, _ throws(BusError) in
-      try await keyring.call(
-        ServiceName.path, ServiceName.service, "ReadAlias", [Variant("default")], before: deadline)
-    }
-    if let path = answer[0]?.string, path != "/" { return path }
+    if let path = try await defaultCollection(before: deadline) { return path }
     if let other = collections.keys.filter({ !$0.hasSuffix("/session") }).min() { return other }
     return try await makeCollection(before: deadline)
   }

@@ -104,6 +104,28 @@ extension SecretServiceClient {
     if loadedOwner == nil, !collections.isEmpty { collections = [:] }
   }
 
+  /// The labels of those that are locked, without the one that ends with the session.
+  func lockedLabels(before deadline: Deadline) async throws(StoreError) -> [String] {
+    try await attempt(before: deadline) { keyring, _ throws(BusError) in
+      var labels: [String] = []
+      for path in try await keyring.lockedCollections(before: deadline) where !path.hasSuffix("/session") {
+        let label = try await keyring.property(path, ServiceName.collection, "Label", before: deadline)?.string
+        let name = ItemID(rawValue: path + "/1").collectionName.string
+        labels.append(label.flatMap { $0.isEmpty ? nil : $0 } ?? name)
+      }
+      return labels.sorted()
+    }
+  }
+
+  /// The path of the collection with the alias `default`; nil: there is none.
+  func defaultCollection(before deadline: Deadline) async throws(StoreError) -> String? {
+    let answer = try await attempt(before: deadline) { keyring, _ throws(BusError) in
+      try await keyring.call(
+        ServiceName.path, ServiceName.service, "ReadAlias", [Variant("default")], before: deadline)
+    }
+    return answer[0]?.string.flatMap { $0 == "/" ? nil : $0 }
+  }
+
   private func lockedCollections(before deadline: Deadline) async throws(BusError) -> [String] {
     let paths = try await property(ServiceName.path, ServiceName.service, "Collections", before: deadline)
     var locked: [String] = []

@@ -13,7 +13,8 @@ struct MigrateCommand: ParsableCommand {
     discussion: """
       The items go with their secrets and attributes, all of them or none. What a Secret Service has in its collection \
       `session`, which is never stored, stays there. Times are the Secret Service's own \
-      where it is the new keychain. Where items of a Secret Service have the same path, as two of one label, the oldest keeps it; \
+      where it is the new keychain. A collection of a Secret Service that is locked is unlocked first, and its items have its name as \
+      `user.keyhole.collection` in a vault. Where items of a Secret Service have the same path, as two of one label, the oldest keeps it; \
       the others get the class `other` and their label as the name, with a number behind it, and programs find them by label and attributes \
       as before. Interrupted, it leaves every item where it was; run it again.
 
