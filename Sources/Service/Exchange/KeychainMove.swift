@@ -51,7 +51,7 @@ package struct KeychainMove {
     (self.target, self.places) = (target, places)
   }
 
-  /// What is in a locked collection would stay, and nothing would say so.
+  /// Items of a locked collection would stay, and nothing would say so.
   private static func requireOpenCollections(
     _ engine: any KeychainEngine, _ choice: KeychainChoice
   ) throws {

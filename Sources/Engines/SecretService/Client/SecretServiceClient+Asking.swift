@@ -109,7 +109,8 @@ extension SecretServiceClient {
     try await attempt(before: deadline) { keyring, _ throws(BusError) in
       var labels: [String] = []
       for path in try await keyring.lockedCollections(before: deadline) where !path.hasSuffix("/session") {
-        let label = try await keyring.property(path, ServiceName.collection, "Label", before: deadline)?.string
+        let label = try await keyring.property(path, ServiceName.collection, "Label", before: deadline)?
+          .string
         let name = ItemID(rawValue: path + "/1").collectionName.string
         labels.append(label.flatMap { $0.isEmpty ? nil : $0 } ?? name)
       }
