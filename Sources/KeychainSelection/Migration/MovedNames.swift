@@ -80,7 +80,7 @@ extension StoreError {
   fileprivate static var isThereAlready: StoreError {
     .notPermitted(
       reason:
-        "the new keychain has an item with this path already, with the same attributes and another secret: rename or remove the "
-        + "one of both that is out of date, and run it again")
+        "the new keychain has another item with this path: give one of the two another path (`keyhole mv`), or remove the one that is "
+        + "out of date, and run it again")
   }
 }
