@@ -42,9 +42,13 @@ package final class ProgramRun {
   /// SIGRTMAX, by which the leader of the program's session kills the program.
   private static let killOfMonitor: Int32 = 64
 
-  private static let forwarded: [Int32] = [
-    1 /* HUP */, 2 /* INT */, 3 /* QUIT */, 10 /* USR1 */, 12 /* USR2 */, 14 /* ALRM */, 15, /* TERM */
-  ]
+  /// All that a process may be sent and that tell of no fault of its own: of those, SIGPIPE is its output's.
+  private static let forwarded: [Int32] =
+    [
+      1 /* HUP */, 2 /* INT */, 3 /* QUIT */, 10 /* USR1 */, 12 /* USR2 */, 14 /* ALRM */, 15 /* TERM */,
+      16 /* STKFLT */,
+      23 /* URG */, 24 /* XCPU */, 25 /* XFSZ */, 26 /* VTALRM */, 27 /* PROF */, 29 /* IO */, 30, /* PWR */
+    ] + Array(34..<killOfMonitor)
   private static let (child, resumed, stopped, resized): (Int32, Int32, Int32, Int32) = (17, 18, 20, 28)
   /// By these the user, or a supervisor, ends the program: then it is not started again.
   private static let endings: Set<Int32> = [1, 2, 3, 15]
@@ -241,6 +245,8 @@ extension ProgramRun {
   /// Stops as the program did, so that the shell of this process takes the terminal back. Goes on with SIGCONT, which comes
   /// as a signal.
   private func stop() {
+    // Without a terminal there is no shell that a stopped group gives it back to: others of the group are not to stop with the program.
+    guard ProcessFiles(CurrentProcess.number).status?.terminal != 0 else { return }
     output.terminal?.pause()
     SignalQueue.stopGroup()
     guard output.terminal != nil, let signals, !Poll.isReady(signals.number) else { return }

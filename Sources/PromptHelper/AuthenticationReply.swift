@@ -57,6 +57,7 @@ package enum AuthenticationReply {
     case .rejected: write("rejected\n", to: descriptor)
     case .revoked: write("revoked\n", to: descriptor)
     case .timedOut: write("late\n", to: descriptor)
+    case .locked: write("the keychain is locked\n", to: descriptor)
     case .impossible(let reason): write(reason + "\n", to: descriptor)
     }
   }

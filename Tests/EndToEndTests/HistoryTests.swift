@@ -39,6 +39,36 @@ import Testing
     }
   }
 
+  /// An undo weakens no protection: a version that would change nothing is passed by, and makes no version.
+  @Test func anUndoThatChangesNothingKeepsTheHistory() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(
+        """
+        printf one | keyhole set \(Self.item); printf two | keyhole set \(Self.item)
+        keyhole attr \(Self.item) keyhole.accessible afterFirstUnlock; keyhole history \(Self.item) | cut -f 3
+        keyhole undo -q \(Self.item); keyhole attr \(Self.item) keyhole.accessible; keyhole get \(Self.item); echo
+        keyhole undo -q \(Self.item); keyhole get \(Self.item); echo
+        keyhole undo -q \(Self.item); keyhole get \(Self.item); echo
+        """, prints: "value\nprotection\nwhenUnlocked\ntwo\none\ntwo\n")
+      try keyhole.check(
+        """
+        printf one | keyhole set \(Self.item)2; keyhole attr \(Self.item)2 keyhole.accessible afterFirstUnlock
+        keyhole undo -q \(Self.item)2; keyhole history \(Self.item)2 | wc -l
+        keyhole undo \(Self.item)2 2>&1 || echo $?
+        number=$(keyhole history \(Self.item)2 | tail -1 | cut -f 1)
+        keyhole undo \(Self.item)2 $number 2>&1 | grep -c 'nothing was changed'; keyhole history \(Self.item)2 | wc -l
+        """,
+        prints: """
+          2
+          keyhole: \(Self.item)2: no earlier version differs from what it is, as an undo weakens no protection; nothing was changed
+          3
+          1
+          2
+
+          """)
+    }
+  }
+
   /// A misspelt name is an error; one that is there and has no version is none, nor one that was removed.
   @Test func namesThatNeverWereAreNotFound() async throws {
     try await withKeyhole { keyhole in

@@ -116,6 +116,7 @@ extension Answer {
     case .rejected: self = .rejected
     case .revoked: self = .revoked
     case .timedOut: self = .timedOut
+    case .locked: self = .locked
     case .accessDenied(let reason): self = .impossible(reason)
     default: self = .impossible(error.message)
     }

@@ -143,12 +143,20 @@ package final class Pinentry {
     }
   }
 
-  /// Which of these words a person types; nil: none of them. So neither Return nor Escape is a yes.
+  /// Which of these words a person types, in small letters or capital ones; nil: nothing. So neither Return nor Escape is a yes. Another word is
+  /// asked for again, three times in all.
   ///
   /// - Throws: as `secret`.
   func word(of words: [String]) throws(Failure) -> String? {
-    let typed = try secret("Type \(words.joined(separator: " or ")):")
-    return words.first { $0.utf8.span.hasSameBytes(as: typed.span) }
+    let known = words.joined(separator: " or ")
+    var error: String?
+    for _ in 0..<3 {
+      let typed = try secret("Type \(known):", error: error)
+      guard typed.count > 0 else { return nil }
+      if let word = words.first(where: { $0.utf8.span.hasSameLetters(as: typed.span) }) { return word }
+      error = "It is \(known), or nothing to refuse."
+    }
+    return nil
   }
 
   /// Whether it has a third button. The prompter of GNOME has two.
@@ -284,5 +292,14 @@ extension Pinentry {
       throw .broken
     }
     return line.span.text
+  }
+}
+
+extension Span<UInt8> {
+  /// Whether both are the same but for small and capital letters of ASCII; this one has no other bytes than letters.
+  fileprivate func hasSameLetters(as other: Span<UInt8>) -> Bool {
+    guard count == other.count else { return false }
+    for index in indices where self[index] | 0x20 != other[index] | 0x20 { return false }
+    return true
   }
 }

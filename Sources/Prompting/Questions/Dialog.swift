@@ -116,7 +116,7 @@ struct Dialog {
       switch last {
       case .approved, .refused, .never, .timedOut: return last
       case .rejected where demand == .passcode: return last
-      case .rejected, .revoked, .impossible: continue
+      case .rejected, .revoked, .locked, .impossible: continue
       }
     }
     guard case .impossible = last else { return last }

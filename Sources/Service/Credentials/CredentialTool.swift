@@ -155,7 +155,7 @@ extension CredentialTool {
     let helper = try Self.helper("cargo-credential-keyhole")
     let path = (Environment.absolutePath("CARGO_HOME") ?? home + "/.cargo") + "/config.toml"
     let line = "global-credential-providers = [\"cargo:token\", \(helper.quotedAsJSON)]\n"
-    try requireAbsent("[registry]", in: path, line)
+    try requireAbsent("[registry]", orTable: "registry", in: path, line)
     return try append("[registry]\n" + line, to: path)
   }
 
@@ -181,11 +181,22 @@ extension CredentialTool {
     ]
   }
 
-  /// A second section of the name would be an error, or take the place of the first one.
-  private func requireAbsent(_ section: String, in path: String, _ line: String) throws {
+  /// A second section of the name would be an error, or take the place of the first one. `table`: of TOML, which may be written in
+  /// the lines before the first section too.
+  private func requireAbsent(
+    _ section: String, orTable table: String? = nil, in path: String, _ line: String
+  ) throws {
     guard let present = try ConfigurationFile.read(path) else { return }
-    let lines = present.split(separator: 0x0A).map { line in line.drop { $0 == 0x20 || $0 == 0x09 } }
-    guard lines.contains(where: { $0.starts(with: section.utf8) }) else { return }
+    // Blanks and quotes are as the writer likes them.
+    func plain(_ text: some Sequence<UInt8>) -> [UInt8] {
+      text.filter { ![0x20, 0x09, 0x0D, UInt8(ascii: "\""), UInt8(ascii: "'")].contains($0) }
+    }
+    let lines = present.split(separator: 0x0A).map(plain)
+    let isThere = lines.contains { $0.starts(with: plain(section.utf8)) }
+    let isTable = lines.prefix { $0.first != UInt8(ascii: "[") }.contains { line in
+      table.map { line.starts(with: "\($0)=".utf8) || line.starts(with: "\($0).".utf8) } ?? false
+    }
+    guard isThere || isTable else { return }
     throw Failure(path, "it has `\(section)` already; add there by hand: \(line.dropLast())")
   }
 }

@@ -50,7 +50,12 @@ package enum GitHelper {
   private static func store(
     _ request: GitCredential, _ found: [Item], _ items: CredentialItems
   ) throws {
-    guard request.isStorable, let identity = request.storedIdentity else { return }
+    guard request.isStorable, let identity = request.storedIdentity else {
+      if request.password?.isEmpty == false, request.username?.isEmpty != false {
+        StandardError.note("nothing was stored, as git named no user")
+      }
+      return
+    }
     let found = found.filter { $0.account == identity.account }
     let secret = try reading("git") { () throws(FormatError) in try request.storedSecret() }
     if let item = found.min(by: { $0.created < $1.created }) { return try items.replace(item, by: secret) }

@@ -75,20 +75,56 @@ extension TreeSession {
   ///
   /// - Returns: the version that was restored.
   /// - Throws: `Failure` where there is none, or a person refuses.
-  package func restore(_ path: TreePath, _ number: UInt64?) throws -> VersionEntry {
+  @discardableResult
+  package func restore(
+    _ path: TreePath, _ number: UInt64?
+  ) throws -> (version: VersionEntry, isChange: Bool) {
     guard Self.hasVersions(path) else { throw try ofFolder(path) }
-    if let (suite, key) = try key(at: path) { return try restore(key, of: suite, path, number) }
+    if let (suite, key) = try key(at: path) {
+      return (try restore(key, of: suite, path, number), true)
+    }
     let versions = try itemVersions(at: path)
-    let whole = number == nil ? Self.whole(versions) : nil
-    let version = try whole ?? Self.version(number, of: versions, \.number, path)
-    try attempt(path) { () throws(StoreError) in
+    if number != nil || versions.isEmpty {
+      return try bringBack(Self.version(number, of: versions, \.number, path), path)
+    }
+    if let whole = Self.whole(versions) { return try bringBack(whole, path) }
+    // As an undo weakens no protection, some versions are what the item is.
+    for version in versions.reversed() where try !isPresent(version, path) {
+      let outcome = try bringBack(version, path)
+      if outcome.isChange { return outcome }
+    }
+    throw Failure(
+      path.string,
+      "no earlier version differs from what it is, as an undo weakens no protection; nothing was changed",
+      .notFound)
+  }
+
+  /// Whether the item is what a version of it would make of it, which is known without its secret: nothing but its protection or its name
+  /// was changed when the version was replaced. No person is asked.
+  private func isPresent(_ version: ItemVersion, _ path: TreePath) throws -> Bool {
+    guard version.changes.isSubset(of: [.protection, .name]) else { return false }
+    return try attempt(path) { () throws(StoreError) in
+      guard let present = try keychain().item(with: version.item.identity),
+        var restored = try? present.restoring(version.item)
+      else { return false }
+      (restored.created, restored.modified) = (present.created, present.modified)
+      (restored.otpauth, restored.size) = (present.otpauth, present.size)
+      return restored == present
+    }
+  }
+
+  private func bringBack(
+    _ version: ItemVersion, _ path: TreePath
+  ) throws -> (version: VersionEntry, isChange: Bool) {
+    let isChange = try attempt(path) { () throws(StoreError) in
       let keychain = try keychain()
       let permission = try keychain.permission(
         toRestore: version, path: path.string, by: caller)
       let permit = try permission.map { (permission) throws(StoreError) in try permission.fetch() }
-      try keychain.restore(version, permit)
+      let before = try keychain.item(with: version.item.identity)
+      return try keychain.restore(version, permit) != before
     }
-    return VersionEntry(version)
+    return (VersionEntry(version), isChange)
   }
 
   /// The item that was removed file by file, as by `rm -r`: as it was before its `otpauth`, which goes first. nil: it was not.

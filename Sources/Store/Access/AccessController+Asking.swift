@@ -223,6 +223,7 @@ extension Answer {
     case .rejected: .failure(.rejected)
     case .revoked: .failure(.revoked)
     case .timedOut: .failure(.timedOut)
+    case .locked: .failure(.locked)
     case .impossible(let reason): .failure(.accessDenied(reason: reason))
     }
   }

@@ -220,6 +220,7 @@ extension Answer {
     case .rejected: .rejected
     case .revoked: .revoked
     case .timedOut: .timedOut
+    case .locked: .locked
     case .impossible(let reason): .accessDenied(reason: reason)
     }
   }

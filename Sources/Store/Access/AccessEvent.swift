@@ -188,6 +188,7 @@ extension AccessEvent.Decision {
       case .rejected: .rejected
       case .revoked: .revoked
       case .timedOut: .timedOut
+      case .locked: .locked
       case .impossible: .impossible
       }
   }

@@ -146,6 +146,8 @@ public enum Answer: Sendable {
   /// Other fingers are enrolled than were when the item was stored.
   case revoked
   case timedOut
+  /// The keychain is locked, as the mount says that asks.
+  case locked
   /// No person can be asked; the reason is for a person.
   case impossible(String)
 }

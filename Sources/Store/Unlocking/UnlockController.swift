@@ -284,6 +284,7 @@ extension UnlockController {
       case .refused, .never: return .refused("a person refused")
       case .rejected, .revoked: return .refused("the passphrase was wrong")
       case .timedOut: return .refused("the question was not answered in time")
+      case .locked: return .impossible(StoreError.locked.message)
       case .impossible(let reason): return .impossible(reason)
       }
     }

@@ -57,6 +57,7 @@ extension Session {
   private func restore(
     _ version: StateOfItem, over present: ItemTable.Row, _ secrets: SecretTable, _ manifest: inout Manifest
   ) throws -> Item {
+    if try isSame(version, as: present, secrets) { return present.record.item }
     let counted = try uriCountedFurther(present, than: version, secrets)
     let item = try restoreSecrets(of: version, over: present, secrets, &manifest)
     guard let counted else { return item }
@@ -64,6 +65,26 @@ extension Session {
       of: fetch(item.id, secrets.database), to: FurtherSecret(modified: .now), counted.secret, secrets,
       &manifest,
       keepingVersion: false)
+  }
+
+  /// Whether an item is what it would be as a version has it: then it is not changed, which would make a further version.
+  private func isSame(
+    _ version: StateOfItem, as present: ItemTable.Row, _ secrets: SecretTable
+  ) throws -> Bool {
+    guard version.key == present.key else { return false }
+    let item = present.record.item
+    var restored = try item.restoring(version.record.item)
+    guard (restored.otpauth == nil) == (item.otpauth == nil) else { return false }
+    (restored.modified, restored.created, restored.otpauth) = (item.modified, item.created, item.otpauth)
+    guard restored == item else { return false }
+    let (former, places) = (version.record.places(version.key), present.record.places(present.key))
+    guard former.count == places.count else { return false }
+    for place in former where !places.contains(place) {
+      guard let other = places.first(where: { $0.part == place.part }) else { return false }
+      let then = try secrets.open(sealed(place, version.record, secrets))
+      guard try secrets.open(sealed(other, present.record, secrets)) == then else { return false }
+    }
+    return true
   }
 
   /// The `otpauth:` URI of an item, if that of a version differs by a lower counter only; else nil.

@@ -136,6 +136,8 @@ extension CompletionsCommand {
         local -a COMP_WORDS=("${joined[@]}")
         local -i COMP_CWORD=last
         _keyhole "${1}" "${joined[last]}" "${joined[last - 1]}"
+        # Options are no names of files, whose commas and signs would get a backslash.
+        if [[ "${joined[last - 1]}" = -o || "${joined[last - 1]}" = --option* ]]; then compopt +o filenames 2>/dev/null; fi
         local -r before="${joined[last]%"${joined[last]##*=}"}"
         COMPREPLY=("${COMPREPLY[@]#"${before}"}")
     }

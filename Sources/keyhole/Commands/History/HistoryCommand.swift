@@ -103,7 +103,11 @@ struct UndoCommand: ParsableCommand {
       }
       if !removed.isEmpty { return try restore(removed, of: opened) }
     }
-    let version = try opened.session.restore(opened.path, number)
+    let (version, isChange) = try opened.session.restore(opened.path, number)
+    guard isChange else {
+      return StandardError.note(
+        "\(opened.path.string) is as version \(version.number) has it; nothing was changed")
+    }
     guard !quiet else { return }
     StandardOutput.print("restored version \(version.number), which was replaced \(version.replaced.iso8601)")
   }
@@ -117,7 +121,7 @@ struct UndoCommand: ParsableCommand {
     let bar = ProgressBar(total: removed.count, "restoring")
     defer { bar.end() }
     for path in removed {
-      _ = try opened.session.restore(path, nil)
+      try opened.session.restore(path, nil)
       bar.advance()
     }
     bar.end()

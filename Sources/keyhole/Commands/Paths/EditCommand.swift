@@ -42,7 +42,14 @@ private struct TerminalDialog: EditDialog {
   func editsAgain(after failure: Failure) -> Bool? {
     guard SecretInput.isTyped else { return nil }
     failure.report()
-    StandardError.write("Edit again? (y/n) ")
-    return readLine()?.hasPrefix("y") == true
+    // Another line, as one that was typed ahead, is no answer: it would lose the text.
+    while true {
+      StandardError.write("Edit again? (y/n) ")
+      switch readLine()?.lowercased() {
+      case "y"?, "yes"?: return true
+      case "n"?, "no"?, nil: return false
+      default: continue
+      }
+    }
   }
 }

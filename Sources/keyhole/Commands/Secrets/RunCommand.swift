@@ -60,7 +60,8 @@ struct RunCommand: ParsableCommand {
       Show [masked] in place of the values, of their lines and of their usual encodings in the output. It guards against \
       accidents; a command that means to show a secret can. Values and lines under 8 bytes, values over 64 KiB, encodings of \
       single lines, base64 and hexadecimal digits in lines under 16 characters, values that are written in pieces with 20 ms or more \
-      between them, and the alternate screen of editors are not masked. Where output can't be written, and the command ends with 0, \
+      between them, the alternate screen of editors, and a value that has changed without a restart are not masked. A process that the \
+      command leaves behind can't write there any more, and ends by SIGPIPE when it does. Where output can't be written, and the command ends with 0, \
       `run` fails with 125, or by SIGPIPE where the reader is gone.
       """)
   var mask = false
