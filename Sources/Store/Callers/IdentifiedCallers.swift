@@ -34,7 +34,8 @@ public enum IdentifiedCallers {
     else { return false }
     let program = started.flatMap { $0.path.hasPrefix("/") && FileID($0.path) == $0.file ? $0 : nil }
     return known.withLock { known in
-      if known.count >= limit / 2 { known = known.filter { $0.value.handle.isAlive } }
+      // Each has a descriptor: those of processes that have ended are not to fill the table of this one.
+      if known.count >= 32 { known = known.filter { $0.value.handle.isAlive } }
       guard known.count < limit else { return false }
       known[process] = Entry(
         executable: executable, handle: handle, started: program, helped: identity.helped)
