@@ -138,7 +138,10 @@ extension BackupFile {
       // The copy has the changes that only a journal has.
       try? suites.fold(suite)
       let path = "\(folders.settings)/\(name)"
-      if try writer.write(suite: name, at: path, times: suites.timesFile(of: suite)) { continue }
+      let isWritten = try writer.write(
+        suite: name, at: path, times: suites.timesFile(of: suite),
+        keepsVersions: suites.keepsVersions(of: suite))
+      if isWritten { continue }
       // One that is gone by now was removed by its owner.
       guard Files.hasName(path) else { continue }
       onOmission(

@@ -11,6 +11,8 @@ enum BackupRecord: ~Copyable {
   /// The file with the times of the keys of the suite before it; its content follows as `bytes`.
   case times
   case bytes([UInt8])
+  /// No versions are kept of the keys of the suite before it: `user.keyhole.history` is 0.
+  case noVersions
   case vault(VaultArchive.Record)
   case keyFile(SecretBytes)
   /// The last one. Without it the backup is not whole.
@@ -26,6 +28,7 @@ enum BackupRecord: ~Copyable {
     case vaultRow
     case keyFile
     case end
+    case noVersions
   }
 
   /// Of the records themselves.

@@ -13,7 +13,9 @@ final class OpenFile {
   init(_ path: String, _ flags: OpenFlags = .reading) throws(BackupError) {
     self.path = path
     do { file = try Descriptor(path, flags.union(.noControllingTerminal)) } catch {
-      throw BackupError(path, "\(error)")
+      var failure = BackupError(path, "\(error)")
+      if error == .ENOENT { failure.kind = .notFound }
+      throw failure
     }
   }
 

@@ -48,7 +48,8 @@ struct RecordReader: ~Copyable {
   private func isAllowed(_ kind: BackupRecord.Kind) -> Bool {
     switch kind {
     case .version: last == nil
-    case .suite: [.version, .suite, .times, .bytes].contains(last)
+    case .suite: [.version, .suite, .times, .bytes, .noVersions].contains(last)
+    case .noVersions: [.suite, .times, .bytes].contains(last)
     case .times: [.suite, .bytes].contains(last)
     case .bytes: [.suite, .times, .bytes].contains(last)
     case .vaultFormat: last != nil && !found.hasVault
@@ -66,6 +67,7 @@ struct RecordReader: ~Copyable {
     case .suite: return try suite(content)
     case .times: return .times
     case .bytes: return .bytes(content)
+    case .noVersions: return .noVersions
     case .vaultFormat: return .vault(.format(try vaultFormat(content)))
     case .vaultTable: return .vault(.table(String(decoding: content, as: UTF8.self)))
     case .vaultRow: return .vault(.row(content))

@@ -18,17 +18,19 @@ final class RecordWriter {
     try write(.version, [BackupRecord.version] + RecordFields.bytes(of: created))
   }
 
-  /// A suite's file, and that with the times of its keys. False: it is gone by now, or is no file.
-  func write(suite name: String, at path: String, times: String) throws -> Bool {
+  /// A suite's file, that with the times of its keys, and whether versions of them are kept. False: it is gone by now, or is no file.
+  func write(suite name: String, at path: String, times: String, keepsVersions: Bool) throws -> Bool {
     guard let file = try Self.file(path) else { return false }
     let time = Timestamp(try file.status().modified)
     try write(.suite, RecordFields.bytes(of: time) + Array(name.utf8))
     try write(contentOf: file)
     summary.suites += 1
     // Times are kept as far as they can be.
-    guard let file = try? Self.file(times) else { return true }
-    try write(.times, [])
-    try write(contentOf: file)
+    if let file = try? Self.file(times) {
+      try write(.times, [])
+      try write(contentOf: file)
+    }
+    if !keepsVersions { try write(.noVersions, []) }
     return true
   }
 

@@ -53,6 +53,7 @@ public struct Restore {
     let preparation = RestorePreparation(folders, places)
     let summary = try backup.read { record in try preparation.take(record) }
     try confirm(summary)
+    try preparation.switchOffVersions()
     return (summary, preparation.moves, preparation.suitesMoved)
   }
 

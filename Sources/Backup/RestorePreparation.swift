@@ -25,6 +25,8 @@ final class RestorePreparation {
   /// The moves, the vault's first.
   private(set) var moves: [RestoreMove] = []
   private(set) var suitesMoved: UInt64 = 0
+  /// The suites of which no versions are to be kept.
+  private var withoutVersions: [ExactString] = []
 
   init(_ folders: BackupFolders, _ places: RestorePlaces) {
     self.folders = folders
@@ -38,6 +40,7 @@ final class RestorePreparation {
     case .suite(let name, let modified): try begin(name, modified)
     case .times: try beginTimes()
     case .bytes(let bytes): try target?.file.write(bytes)
+    case .noVersions: withoutVersions.append(suiteName)
     case .vault(let record): try add(record)
     case .keyFile(let key): try vault?.write(key: key)
     case .end: try end()
@@ -59,8 +62,10 @@ final class RestorePreparation {
   }
 
   private var timesName: String {
-    Files.name(of: suites.timesFile(of: ExactString(String(suite.dropLast(".plist".count)))))
+    Files.name(of: suites.timesFile(of: suiteName))
   }
+
+  private var suiteName: ExactString { ExactString(String(suite.dropLast(".plist".count))) }
 
   private func open(_ path: String, _ modified: Timestamp?) throws {
     UserFolders.make(Files.folder(of: path))
@@ -77,7 +82,7 @@ final class RestorePreparation {
     guard target.modified != nil else {
       return moves.append(
         try RestoreMove(
-          target.path, to: suites.timesFile(of: ExactString(String(suite.dropLast(".plist".count)))),
+          target.path, to: suites.timesFile(of: suiteName),
           aside: "\(places.asideTimes)/\(timesName)"))
     }
     let place = "\(folders.settings)/\(suite)"
@@ -85,6 +90,16 @@ final class RestorePreparation {
     guard !isSame else { return _ = try? Files.remove(target.path) }
     suitesMoved += 1
     moves.append(try RestoreMove(target.path, to: place, aside: "\(places.asideSettings)/\(suite)"))
+  }
+
+  /// Before the first move, so that no process keeps what the suites have then. What is kept of a suite that is there stays.
+  func switchOffVersions() throws(BackupError) {
+    for suite in withoutVersions {
+      do throws(StoreError) { try suites.endVersions(of: suite) } catch {
+        throw BackupError(
+          nil, "the history of the suite \(suite.string) can't be switched off: \(error.message)")
+      }
+    }
   }
 
   // MARK: The vault

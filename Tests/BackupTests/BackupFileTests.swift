@@ -239,6 +239,19 @@ import VaultRecords
     #expect(try aside.map(Files.text) == ["other times"])
   }
 
+  /// Otherwise the next change of a restored suite would keep its former value in plain text.
+  @Test func suitesWhoseVersionsAreNotKeptStayWithoutThem() throws {
+    let fixture = try BackupFixture()
+    try fixture.fill()
+    let suites = PropertyListFolder(folder: fixture.folders.settings, stateFolder: fixture.folders.state)
+    try suites.setKeepsVersions(false, of: "two")
+    try fixture.backUp()
+    try fixture.restore(fixture.others)
+    let restored = PropertyListFolder(
+      folder: fixture.others.settings, stateFolder: fixture.others.state, retention: .standard)
+    #expect(restored.keepsVersions(of: "one") && !restored.keepsVersions(of: "two"))
+  }
+
   private func timesName(of suite: ExactString, _ fixture: BackupFixture) -> String? {
     let folder = PropertyListFolder(folder: fixture.folders.settings, stateFolder: fixture.folders.state)
     return folder.timesFile(of: suite).split(separator: "/").last.map(String.init)

@@ -112,6 +112,49 @@ extension AdoptionTests {
     }
   }
 
+  /// An undo that could not write the file leaves another file, which gets the name later, as it is.
+  @Test func aFailedUndoTakesNoOtherFileForItsOwn() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      try world.check(
+        """
+        cd ~; mkdir p; echo A=first > p/.env; keyhole adopt --yes --erase p/.env > /dev/null
+        chmod u-w p; keyhole adopt --undo --yes p/.env 2> /dev/null || echo $?; chmod u+w p
+        rm p/.env; echo other > p/.env; keyhole adopt --undo --yes p/.env 2> /dev/null || echo $?
+        cat p/.env; keyhole get p.env/A; echo; rm p/.env; keyhole adopt --undo --yes p/.env > /dev/null; cat p/.env
+        """, prints: "1\n1\nother\nfirst\nA=first\n")
+    }
+  }
+
+  /// A run that was ended in the middle is finished only where the file is the one that it has written.
+  @Test func anUndoThatWasEndedKnowsItsFile() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      try world.check(
+        """
+        cd ~; mkdir p; echo A=first > p/.env; keyhole adopt --yes --erase p/.env > /dev/null
+        for n in $(seq 1 99); do
+          strace -f -qq -o /dev/null -e trace=%file,fsync,fdatasync -e inject=%file,fsync,fdatasync:signal=KILL:when=$n \
+            keyhole adopt --undo --yes p/.env > /dev/null 2>&1 && break
+        done
+        """, prints: "")
+    }
+  }
+
+  @Test func theWayOnOfACopiedProjectIsNamed() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      try world.check(
+        "cd ~; mkdir p; echo A=first > p/.env; keyhole adopt --yes --erase p/.env > /dev/null; cp -a p q")
+      let output = try world.sh("cd ~; keyhole adopt --undo --yes q/.env")
+      let command = output.error.split(separator: "`").dropFirst().first.map(String.init) ?? ""
+      #expect(output.status == 3 && command.hasPrefix("cp "), "\(output)")
+      try world.check(
+        "cd ~; \(command); stat -c '%F %a' q/.env; cat q/.env p/.env; ls -A q",
+        prints: "regular file 600\nA=first\nA=first\n.env\n")
+    }
+  }
+
   /// A person has moved an item elsewhere, or noted something at it: it is more than the file by now.
   @Test(arguments: [
     "mv keychain/generic/p.env/A keychain/generic/mine/A", "attr keychain/generic/p.env/A comment note",

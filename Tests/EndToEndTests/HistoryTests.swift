@@ -384,6 +384,49 @@ extension HistoryTests {
     }
   }
 
+  /// Under another name a suite keeps no versions either, whoever renames it.
+  @Test func aSuiteWithoutHistoryIsRenamed() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(
+        """
+        mkdir defaults/a; setfattr -n user.keyhole.history -v 0 defaults/a; keyhole set defaults/a/k secret-one
+        keyhole mv defaults/a defaults/b; keyhole set defaults/b/k secret-two; mv defaults/b defaults/c; echo secret-three > defaults/c/k
+        getfattr --only-values -n user.keyhole.history defaults/c; echo; keyhole history defaults
+        rm -r defaults/c; ls "$XDG_STATE_HOME"/keyhole/history | grep -c off; grep -rl secret- "$XDG_STATE_HOME" || echo none
+        """, prints: "0\n0\nnone\n")
+    }
+  }
+
+  /// The former name of a key is no key of the suite any more, and its value is.
+  @Test func purgeOfARenamedKeyNamesTheFormerOne() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(
+        "mkdir defaults/a; keyhole set defaults/a/old secret-one; keyhole mv defaults/a/old defaults/a/new")
+      let output = try keyhole.sh("keyhole rm --purge defaults/a/new")
+      let command = "keyhole history --purge defaults/a/old"
+      #expect(output.status == 0 && output.error.contains("`\(command)`"), "\(output)")
+      try keyhole.check(
+        "\(command); grep -rl secret-one \"$XDG_STATE_HOME\" || echo none",
+        prints: "deleted 1 version\nnone\n")
+    }
+  }
+
+  /// Commands show in `.keyhole/history` what the mount shows there.
+  @Test func commandsReadTheFilesOfVersions() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(
+        """
+        for value in one two; do printf $value | keyhole set keychain/generic/s/p; done
+        keyhole ls .keyhole/history; keyhole get .keyhole/history/keychain/generic/s/p/1; echo
+        keyhole get "$MOUNT"/.keyhole/history/keychain/generic/s/p/1; echo
+        keyhole get .keyhole/status | jq -r .mountpoint | sed "s|$MOUNT|MOUNT|"
+        """, prints: "defaults\nkeychain\nviews\none\none\nMOUNT\n")
+      try keyhole.unmount()
+      let output = try keyhole.world.sh("keyhole get .keyhole/status")
+      #expect(output.status == 3 && output.error.contains("no mount"), "\(output)")
+    }
+  }
+
   @Test func purgeOfAFolderLeavesNothingOfWhatIsOrWasThere() async throws {
     try await withKeyhole { keyhole in
       try keyhole.check(

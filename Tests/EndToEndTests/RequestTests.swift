@@ -13,7 +13,8 @@ struct RequestTests {
     body: (MountedKeyhole) throws -> Void
   ) async throws {
     try await withKeyhole(options, environment: environment) { keyhole in
-      try keyhole.check("mkdir -p \(item); echo secret > \(item)/value")
+      // The former secret is what an undo brings back.
+      try keyhole.check("mkdir -p \(item); echo former > \(item)/value; echo secret > \(item)/value")
       try keyhole.check("echo horse | keyhole passphrase --weak --cost 14 2> /dev/null")
       try keyhole.check("setfattr -n user.keyhole.programs -v 'ask *' \(item)")
       try body(keyhole)

@@ -197,6 +197,36 @@ import Testing
     #expect(values() == [.integer(3)])
   }
 
+  @Test func aSuiteThatIsRenamedStaysSwitchedOff() throws {
+    try set(.integer(1))
+    try engine().setKeepsVersions(false, of: "a")
+    try engine().rename("a", to: "b")
+    #expect(engine().keepsVersions(of: "a") && !engine().keepsVersions(of: "b"))
+    try set(.integer(2), in: "b")
+    #expect(values(in: "b").isEmpty)
+  }
+
+  /// A suite that another program has removed leaves its mark.
+  @Test func aSuiteGetsNoMarkWithAName() throws {
+    try engine().setKeepsVersions(false, of: "b")
+    try set(.integer(1))
+    try engine().rename("a", to: "b")
+    try set(.integer(2), in: "b")
+    #expect(engine().keepsVersions(of: "b") && values(in: "b") == [.integer(1)])
+  }
+
+  @Test func aMarkIsRemovedWithItsSuite() throws {
+    try set(.integer(1))
+    try engine().setKeepsVersions(false, of: "a")
+    try set(nil)
+    try engine().remove("a")
+    #expect(engine().keepsVersions(of: "a"))
+    #expect(!sandbox.names(history).contains { $0.hasSuffix(SettingHistoryFiles.off) })
+    // A mount notices the removal after the mark has gone.
+    engine().keep(["k": .integer(1)], of: "a", removed: ["k"])
+    #expect(values().isEmpty)
+  }
+
   @Test func theFolderIsLimitedOldestFirst() throws {
     let files = SettingHistoryFiles(folder: history, retention: .standard, largestFolder: 1 << 20)
     let text = String(repeating: "x", count: 30_000)

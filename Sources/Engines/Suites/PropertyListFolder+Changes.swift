@@ -186,6 +186,7 @@ extension PropertyListFolder {
     guard contents.settings.isEmpty else { throw .notEmpty }
     try SuiteFiles.remove(file.path)
     times.forget(suite)
+    historyFiles.removeMark(suite)
     // Nothing is left that `synchronize` could be asked for.
     try SuiteFiles.synchronizeNames(in: folder)
   }
@@ -203,6 +204,9 @@ extension PropertyListFolder {
     defer { _ = lock }
     if let reason = file.readOnlyReason(of: target) { throw .readOnly(reason: reason) }
     try SuiteCommits.to(target).synchronize()
+    // Values that are changed under the new name are kept, or not, as under the former one. `exists` must not have changed the mark.
+    guard try SuiteFiles.status(renamed.path, follow: false) == nil else { throw .exists }
+    try historyFiles.moveMark(suite, to: name)
     try SuiteFiles.renameKeeping(file.path, to: renamed.path)
     times.move(suite, to: name)
     historyFiles.move(suite, to: name)

@@ -20,6 +20,8 @@ package struct KeychainMigration {
 
   /// An item that stays where it is.
   package struct Left: Sendable {
+    /// Its number in the old keychain: several items may have one identity.
+    package var id: ItemID
     package var item: ItemIdentity
     package var error: StoreError
   }
@@ -106,10 +108,9 @@ package struct KeychainMigration {
     var passwords: [ItemID: ItemPassword] = [:]
     var summary = Summary()
     var items = all
-    for left in refused(of: all) {
-      summary.left.append(left)
-      items.removeAll { $0.identity == left.item }
-    }
+    summary.left = refused(of: all)
+    let refusedIDs = Set(summary.left.map(\.id))
+    items.removeAll { refusedIDs.contains($0.id) }
     var pairs = self.pairs(among: items)
     var names = MovedNames([], [:])
     // They are moved with the items that they name.
@@ -160,7 +161,7 @@ package struct KeychainMigration {
   package func refused(of items: [Item]) -> [Left] {
     guard let sharing else { return [] }
     return items.compactMap { item in
-      sharing(item).map { Left(item: item.identity, error: $0) }
+      sharing(item).map { Left(id: item.id, item: item.identity, error: $0) }
     }
   }
 }

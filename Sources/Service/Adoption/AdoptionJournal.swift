@@ -117,7 +117,7 @@ struct AdoptionJournal: ~Copyable {
     guard entry(of: path).map({ $0.stage == .undone }) ?? true, let link = try? Files.target(ofLink: path)
     else { return }
     let moved = entries.filter { entry in
-      [.adopted, .erasing].contains(entry.stage) && entry.link == link && !Files.hasName(entry.file)
+      [.adopted, .erasing, .undoing].contains(entry.stage) && entry.link == link && !Files.hasName(entry.file)
     }
     guard moved.count == 1, var entry = moved.first else { return }
     let former = entry.file

@@ -26,7 +26,7 @@ package struct AdoptionUndo {
     places = try StoragePaths.ofMount()
     let entries = try AdoptionJournal.entries(in: places.state, following: path)
     guard let entry = entries.last(where: { $0.file == path }), entry.stage != .undone else {
-      throw Failure(path, "it was not adopted; nothing was changed", .notFound)
+      throw Self.notAdopted(path, entries)
     }
     let isBegun = entry.stage == .making || entry.stage == .undoing
     hasFile = try isBegun && Files.status(path, followingLinks: false)?.isRegular == true
@@ -50,7 +50,14 @@ package struct AdoptionUndo {
     {
       present = entry.moved(to: target, link: mount + target + ending)
     }
-    if !hasFile, !entry.made.isEmpty, try session.existingNode(at: TreePath(present.target)) == nil {
+    let isThere = try session.existingNode(at: TreePath(present.target)) != nil
+    if hasFile, entry.stage == .undoing, isThere, try !Self.isWritten(path, from: present.target, session) {
+      throw Failure(
+        path,
+        "it has not the same in it as \(present.target), and the link is gone; nothing was changed. Give the file another name, and then the "
+          + "same command again writes it")
+    }
+    if !hasFile, !entry.made.isEmpty, !isThere {
       throw Failure(
         path,
         "\(present.target) was removed: `keyhole undo \(present.target.quotedForShell)` brings it back, and then the same command again",
@@ -84,6 +91,24 @@ package struct AdoptionUndo {
     return try session.existingNode(at: TreePath(path)) == nil
   }
 
+  /// A copy of a folder has a copy of the link.
+  private static func notAdopted(_ path: String, _ entries: [AdoptionJournal.Entry]) -> Failure {
+    guard let link = try? Files.target(ofLink: path),
+      let other = entries.last(where: { $0.link == link && $0.stage == .adopted })
+    else { return Failure(path, "it was not adopted; nothing was changed", .notFound) }
+    let (file, copy) = (path.quotedForShell, (path + ".plain").quotedForShell)
+    return Failure(
+      path,
+      "it is a copy of the link of \(other.file), which was adopted; nothing was changed. `cp \(file) \(copy) && mv \(copy) \(file)` makes "
+        + "it a file of its own, with the secrets in it", .notFound)
+  }
+
+  /// Whether a file is what an undo that was ended has written, and no other one that has taken the link's place since.
+  private static func isWritten(_ path: String, from target: String, _ session: TreeSession) throws -> Bool {
+    let target = TreePath(target)
+    return try content(path) == session.secret(at: target.isView ? target : target.appending("value"))
+  }
+
   private static func content(_ path: String) throws -> SecretBytes {
     do throws(Errno) { return try Adoption.read(path) } catch {
       throw Failure(path, "it can't be read: \(error); nothing was changed")
@@ -112,9 +137,14 @@ package struct AdoptionUndo {
     if !hasFile {
       let path = TreePath(entry.target)
       let bytes = try session.secret(at: path.isView ? path : path.appending("value"))
+      let former = entry
       entry.stage = .undoing
       try journal.add(entry)
-      try write(bytes)
+      do { try write(bytes) } catch {
+        // Another file that gets the name is not taken for this one.
+        try? journal.add(former)
+        throw error
+      }
     } else if (try? Files.target(ofLink: remains)) != nil {
       _ = try? Files.remove(remains)
     }

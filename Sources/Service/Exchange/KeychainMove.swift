@@ -67,7 +67,7 @@ package struct KeychainMove {
     throw Failure(
       choice.rawValue,
       "nothing was moved, as \(locked.count == 1 ? "its collection \(names) is" : "its collections \(names) are") locked\(reason); "
-        + "`secret-tool search --unlock a b` has the service ask for it; then run it again", .locked)
+        + "run it again where the service can show its window, and type its passphrase there", .locked)
   }
 
   /// Has the service ask in its own window. Returns what is locked then, and why.

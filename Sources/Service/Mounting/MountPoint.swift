@@ -62,9 +62,8 @@ package struct MountPoint {
     }
     guard let status = found else {
       let isBelowFile = (try? Files.status(Files.folder(of: path)))?.isFolder == false
-      let reason =
-        isBelowFile ? "it can't be used: \(Errno.ENOTDIR)" : "there is no such folder; make it with `mkdir`"
-      throw Failure(path, reason)
+      guard !isBelowFile else { throw Failure(path, "it can't be used: \(Errno.ENOTDIR)") }
+      throw Failure(path, "there is no such folder; make it with `mkdir -p`", .notFound)
     }
     guard !status.isLink else { throw Failure(path, "it is a symbolic link; name the folder itself") }
     try check(status, path, contents: path, users: [User.real])

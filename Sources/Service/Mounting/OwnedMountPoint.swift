@@ -37,7 +37,7 @@ package final class OwnedMountPoint {
 
   private static func failure(_ path: String, _ error: Errno) -> Failure {
     switch error {
-    case .ENOENT: Failure(path, "there is no such folder; make it with `mkdir`")
+    case .ENOENT: Failure(path, "there is no such folder; make it with `mkdir -p`", .notFound)
     case .ELOOP:
       Failure(path, "a part of it is a symbolic link; name the folder itself (`realpath` prints it)")
     case .EACCES: Failure(path, "the user can't reach it")

@@ -33,7 +33,14 @@ package struct TreePath: Hashable, Sendable {
 
   package var name: String { components.last ?? "" }
 
-  package var needsKeychain: Bool { components.isEmpty || components.first == "keychain" || isView }
+  package var needsKeychain: Bool {
+    components.isEmpty || components.first == "keychain" || isView || isInHistoryOfItems
+  }
+
+  /// Whether it is `.keyhole/history`, or something in it that is no setting's.
+  private var isInHistoryOfItems: Bool {
+    components.starts(with: [".keyhole", "history"]) && !components.dropFirst(2).starts(with: ["defaults"])
+  }
 
   /// Whether it is a setting of Keyhole's own.
   var isOfConfiguration: Bool {

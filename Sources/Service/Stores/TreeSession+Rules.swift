@@ -141,7 +141,7 @@ package enum ProgramPath {
       let found = candidates.first(where: { isFile($0) && (name.contains("/") || Files.allows(.execute, $0)) }
       ),
       let path = try? Files.realPath(found)
-    else { throw Failure(name, "there is no such program") }
+    else { throw Failure(name, "there is no such program", .notFound) }
     return ExactString(path)
   }
 

@@ -67,4 +67,9 @@ extension PropertyListFolder: VersionedSuites {
   public func setKeepsVersions(_ keeps: Bool, of suite: ExactString) throws(StoreError) {
     try historyFiles.setOff(!keeps, of: suite)
   }
+
+  /// Makes the mark, and keeps what is kept. - Throws: the system's errors.
+  public func endVersions(of suite: ExactString) throws(StoreError) {
+    try historyFiles.makeMark(suite)
+  }
 }

@@ -79,10 +79,27 @@ extension SettingHistoryFiles {
   func setOff(_ isOff: Bool, of suite: ExactString) throws(StoreError) {
     guard isOff != self.isOff(suite) else { return }
     guard isOff else { return try SuiteFiles.remove(path(suite) + Self.off) }
+    try makeMark(suite)
+    _ = try purge(suite, nil)
+  }
+
+  /// Has nothing be kept of a suite from now on. What is kept stays.
+  func makeMark(_ suite: ExactString) throws(StoreError) {
     try SuiteFiles.makeFolder(folder)
     try SuiteFiles.call("open") { () throws(Errno) in
       _ = try Descriptor(path(suite) + Self.off, [.writing, .create, .noFollow])
     }
-    _ = try purge(suite, nil)
+  }
+
+  /// Before a suite is renamed. A mark of the new name is that of a suite which another program has removed.
+  func moveMark(_ suite: ExactString, to name: ExactString) throws(StoreError) {
+    guard isOff(suite) else { return try SuiteFiles.remove(path(name) + Self.off) }
+    try makeMark(name)
+  }
+
+  /// After a suite was removed or renamed. A mount that notices it later keeps nothing of it either.
+  func removeMark(_ suite: ExactString) {
+    guard isOff(suite), (try? markAll(of: suite)) != nil else { return }
+    try? SuiteFiles.remove(path(suite) + Self.off)
   }
 }

@@ -274,8 +274,9 @@ extension SettingHistoryFiles {
     }
   }
 
-  /// Gives the versions of a suite the suite's new name.
+  /// Gives the versions of a suite the suite's new name, and removes the mark of the former one.
   func move(_ suite: ExactString, to name: ExactString) {
+    removeMark(suite)
     state.withLock { state in
       (state.known[suite], state.known[name]) = (nil, nil)
       var records = read(suite)

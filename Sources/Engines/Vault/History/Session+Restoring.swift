@@ -81,10 +81,20 @@ extension Session {
     guard former.count == places.count else { return false }
     for place in former where !places.contains(place) {
       guard let other = places.first(where: { $0.part == place.part }) else { return false }
-      let then = try secrets.open(sealed(place, version.record, secrets))
-      guard try secrets.open(sealed(other, present.record, secrets)) == then else { return false }
+      guard isSame(place, version.record, as: other, present.record, secrets) else { return false }
     }
     return true
+  }
+
+  /// false also where one of them can't be opened: a version is what a damaged secret is mended by.
+  private func isSame(
+    _ former: SecretPlace, _ version: ItemRecord, as place: SecretPlace, _ present: ItemRecord,
+    _ secrets: SecretTable
+  ) -> Bool {
+    do {
+      let then = try secrets.open(sealed(former, version, secrets))
+      return try secrets.open(sealed(place, present, secrets)) == then
+    } catch { return false }
   }
 
   /// The `otpauth:` URI of an item, if that of a version differs by a lower counter only; else nil.

@@ -79,7 +79,9 @@ struct RestoreCommand: ParsableCommand {
     _ body: () throws(BackupError) -> Value
   ) throws(BackupError) -> Value {
     do throws(BackupError) { return try body() } catch {
-      throw BackupError(error.subject, "\(error.reason); nothing was changed")
+      var failure = error
+      failure.reason += "; nothing was changed"
+      throw failure
     }
   }
 

@@ -43,11 +43,14 @@ struct HistoryCommand: ParsableCommand {
     let opened = try OpenedPath(path ?? "", .items)
     let (session, path) = (opened.session, opened.path)
     if purge {
+      let values = try all ? [] : session.settingValues(at: path)
       let count = try ProgressBar.run("deleting versions") {
         try all ? session.purgeAll() : session.purge(path)
       }
       if count == 0, !all { try session.requireKnown(path) }
-      return report(count)
+      report(count)
+      if let line = session.noteOnFormerNames(having: values) { StandardError.note(line.escapedForTerminal) }
+      return
     }
     session.stores.keychain?.pruneVersions()
     guard path.isInItem || path.isKey || path.view != nil else {

@@ -112,8 +112,8 @@ extension MigrateCommand {
       let summary = try move.migration.run(items) { bar.show($0) }
       bar.end()
       move.settle()
-      let left = Set(summary.left.map(\.item))
-      let moved = items.filter { $0.isShown && !left.contains($0.identity) }
+      let left = Set(summary.left.map(\.id))
+      let moved = items.filter { $0.isShown && !left.contains($0.id) }
       StandardOutput.print("moved \(Self.count(moved.count, "item")) from \(from.rawValue) to \(to.rawValue)")
       tell(summary)
       for left in summary.left { tellLeft(KeychainMove.path(left.item), left.error) }
@@ -153,8 +153,8 @@ extension MigrateCommand {
   }
 
   private func tell(_ items: [Item], _ refused: [KeychainMigration.Left]) throws {
-    let left = Set(refused.map(\.item))
-    let items = items.filter { $0.isShown && !left.contains($0.identity) }
+    let left = Set(refused.map(\.id))
+    let items = items.filter { $0.isShown && !left.contains($0.id) }
     for path in items.map({ KeychainMove.path($0.identity) }).sorted() {
       StandardOutput.print(path.escapedForTerminal)
     }

@@ -25,7 +25,8 @@ enum NewPassphrase {
     while true {
       let new = try SecretInput.ask("New passphrase (empty: none): ")
       let strength = new.withSpan(0..<new.count) { PassphraseStrength($0) }
-      guard try new.isEmpty || allowsWeak || !strength.isWeak || isWanted(strength) else { continue }
+      if new.isEmpty { return new }
+      guard try allowsWeak || !strength.isWeak || isWanted(strength) else { continue }
       let again = try SecretInput.ask("Once more: ")
       guard new == again else { throw Failure(nil, "the passphrases do not match; nothing was changed") }
       return new
@@ -35,9 +36,12 @@ enum NewPassphrase {
   private static func isWanted(_ strength: PassphraseStrength) throws -> Bool {
     StandardError.write(
       "This passphrase is weak: \(strength.description).\nFive words chosen at random are strong.\n")
-    StandardError.write("Use it all the same? `yes` does: ")
-    guard let answer = readLine() else { throw Failure(nil, "there was no answer; nothing was changed") }
-    return answer == "yes"
+    return try isYes("Use it all the same? `yes` does; it is not shown: ")
+  }
+
+  /// Whether a person types `yes`, unseen: what was typed ahead may be a passphrase.
+  static func isYes(_ question: String) throws -> Bool {
+    try SecretInput.ask(question) == SecretBytes(copying: Array("yes".utf8).span)
   }
 }
 

@@ -112,8 +112,10 @@ extension PassphraseChange {
     guard SecretInput.isTyped else { return }
     StandardError.write(
       "This removes the passphrase: every program of yours can open the vault then, and items of the class\n"
-        + "whenPasscodeSetThisDeviceOnly are deleted for good. `yes` does it: ")
-    guard readLine() == "yes" else { throw Failure(nil, "nothing was changed", .refused) }
+        + "whenPasscodeSetThisDeviceOnly are deleted for good.\n")
+    guard try NewPassphrase.isYes("`yes` does it; it is not shown: ") else {
+      throw Failure(nil, "nothing was changed", .refused)
+    }
   }
 
   /// On a terminal it is asked for until it is right, three times at most.

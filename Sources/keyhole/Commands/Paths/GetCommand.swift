@@ -35,6 +35,7 @@ struct GetCommand: ParsableCommand {
     var isEnded = true
     if let secret = try MountedSecret(path), secret.read({ isEnded = write($0) }) { return endLine(isEnded) }
     let opened = try OpenedPath(path, .items, .one)
+    if let text = try RunningMount.content(at: opened.path) { return StandardOutput.write(text) }
     try write(opened.path.ofValue, of: opened.session)
     opened.session.endProcess()
   }

@@ -53,7 +53,10 @@ struct RemoveCommand: ParsableCommand {
         bar.advance(count)
         if purge { notice?.renew() }
       }
-      if purge { try notice?.purge() }
+      if purge, let line = try notice?.purge() {
+        bar.end()
+        StandardError.note(line.escapedForTerminal)
+      }
       if !purge, isSaying, let line = notice?.line {
         bar.end()
         StandardError.note(line.escapedForTerminal)
