@@ -1,7 +1,9 @@
+import Dispatch
 public import Fuse
-public import Model
+package import Model
 public import Notifier
-import Store
+package import Store
+import Synchronization
 import Tree
 
 // Changes of the stores.
@@ -36,7 +38,10 @@ extension TreeFileSystem {
   }
 
   /// Logs every change, and has the kernel drop what those of other programs have made wrong, until the stream ends.
-  public func follow(_ changes: AsyncStream<Change>) async {
+  ///
+  /// `progress`: of the stream, for `whenShown`.
+  package func follow(_ changes: AsyncStream<Change>, _ progress: ChangeProgress? = nil) async {
+    self.progress.withLock { $0 = progress }
     for await change in changes {
       if change.kind == .locked {
         tree.forgetLocked()
@@ -46,6 +51,12 @@ extension TreeFileSystem {
       // A change of an item is one of the views of it.
       for view in tree.changesOfViews(after: change) { report(view) }
     }
+  }
+
+  /// Calls `body` when every change that the stores have found until now is shown: what the kernel has of it is dropped.
+  package func whenShown(_ body: @escaping @Sendable () -> Void) {
+    guard let progress = progress.withLock({ $0 }) else { return body() }
+    progress.whenHandled { [cache] in cache.queue.async(execute: body) }
   }
 
   private func report(_ change: Change) {

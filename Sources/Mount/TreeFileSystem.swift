@@ -16,6 +16,7 @@ public final class TreeFileSystem: Sendable {
   let cache: KernelCache
   let replay: MountReplay
   let waiting = WaitingOperations()
+  let progress = Mutex<ChangeProgress?>(nil)
   let openFiles = Mutex(OpenFileCount())
   /// The latest refusals, for `keyhole status`.
   public let refusals = Refusals()

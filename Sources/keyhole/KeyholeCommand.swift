@@ -52,13 +52,7 @@ struct KeyholeCommand: ParsableCommand {
   /// Parses and runs, and ends the process with the exit code of SPECIFICATION.md, section 10.
   static func run(_ arguments: [String]) -> Never {
     do {
-      if let path = pathOfPlainGet(arguments) {
-        try GetCommand.print(path)
-      } else {
-        try requireCommand(arguments)
-        var command = try parseAsRoot(Arguments.prepared(arguments))
-        try command.run()
-      }
+      try perform(arguments)
       CurrentProcess.exit(0)
     } catch let failure as Failure {
       failure.report()
@@ -70,6 +64,15 @@ struct KeyholeCommand: ParsableCommand {
     } catch {
       end(with: error, arguments)
     }
+  }
+
+  private static func perform(_ arguments: [String]) throws {
+    if let path = pathOfPlainGet(arguments) { return try GetCommand.print(path) }
+    try requireCommand(arguments)
+    var command = try parseAsRoot(Arguments.prepared(arguments))
+    // Where an error ends it, too.
+    defer { MountCatchUp.run() }
+    try command.run()
   }
 
   /// Whether words are a command with arguments that it takes; nothing is run.

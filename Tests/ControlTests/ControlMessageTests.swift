@@ -62,7 +62,7 @@ import Testing
   static let samples: [ControlMessage] = [
     .fetchRequests, .deny(request: 7), .approve(request: .max, scope: .always),
     .requests([waiting, waiting(for: .unlock)]),
-    .requests([]), .fetchStatus, .status("{}"),
+    .requests([]), .fetchStatus, .status("{}"), .catchUp(suites: ["a", "b/c"]),
     .askSuites(.list), .askSuites(.stamp("s")), .askSuites(.contents("s")), .askSuites(.create("s")),
     .askSuites(.remove("s")), .askSuites(.rename("s", to: "t")), .askSuites(.readOnlyReason("s")),
     .askSuites(.problems), .askSuites(.room), .askSuites(.layers),

@@ -133,11 +133,16 @@ extension AdoptionTests {
       try world.check(
         """
         cd ~; mkdir p; echo A=first > p/.env; keyhole adopt --yes --erase p/.env > /dev/null
-        for n in $(seq 1 99); do
-          strace -f -qq -o /dev/null -e trace=%file,fsync,fdatasync -e inject=%file,fsync,fdatasync:signal=KILL:when=$n \
-            keyhole adopt --undo --yes p/.env > /dev/null 2>&1 && break
-        done
-        """, prints: "")
+        for n in $(seq 1 20); do
+          strace -f -qq -o /dev/null -e trace=fsync -e inject=fsync:signal=KILL:when=$n \
+            keyhole adopt --undo --yes p/.env > $OUT/log 2>&1 && break
+          [ ! -L p/.env ] || continue
+          keyhole get p.env/A > /dev/null; echo $n > $OUT/killed; echo other > p/.env
+          keyhole adopt --undo --yes p/.env > $OUT/log 2>&1 && echo taken
+          keyhole get p.env/A > /dev/null; mv p/.env p/other; keyhole adopt --undo --yes p/.env > /dev/null; break
+        done 2> $OUT/errors
+        cat p/.env p/other; grep -v Killed $OUT/errors; wc -l < $OUT/killed
+        """, prints: "A=first\nother\n1\n", within: .seconds(60))
     }
   }
 

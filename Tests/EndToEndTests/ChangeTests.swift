@@ -217,4 +217,22 @@ import Testing
       #expect(lines == [])
     }
   }
+
+  /// A command ends when the mount shows its change, so the next command of a script sees it.
+  @Test func theNextCommandSeesTheChange() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(
+        """
+        mkdir defaults/a; cd keychain/generic
+        for n in $(seq 1 12); do
+          printf $n | keyhole set keychain/generic/s/$n; cat s/$n/value > $OUT/seen && keyhole mv keychain/generic/s/$n keychain/generic/t/$n
+          cat t/$n/value >> $OUT/seen; [ ! -e s/$n ] || echo "s/$n is still there"
+          printf longer-$n | keyhole set keychain/generic/t/$n; wc -c < t/$n/value >> $OUT/seen
+          keyhole rm --yes keychain/generic/t/$n; ! cat t/$n/value 2> /dev/null; keyhole undo -q keychain/generic/t/$n; cat t/$n/value >> $OUT/seen
+          printf x | keyhole set keychain/generic/w/A$n; keyhole view v$n --format env --from keychain/generic/w/A$n > /dev/null; cat "$MOUNT"/views/v$n > /dev/null
+          keyhole set defaults/a/k "x $(seq -s ' ' $n)"; stat -c %s "$MOUNT"/defaults/a/k > $OUT/size; wc -c < "$MOUNT"/defaults/a/k | cmp - $OUT/size
+        done
+        """, within: .seconds(90))
+    }
+  }
 }

@@ -384,7 +384,7 @@ extension HistoryTests {
     }
   }
 
-  /// Under another name a suite keeps no versions either, whoever renames it.
+  /// The switch of a suite goes with its name.
   @Test func aSuiteWithoutHistoryIsRenamed() async throws {
     try await withKeyhole { keyhole in
       try keyhole.check(

@@ -1,4 +1,5 @@
 import Model
+import Synchronization
 import Testing
 
 @testable import Store
@@ -58,6 +59,43 @@ import Testing
       feed.publish(changes)
       for expected in changes { #expect(await iterator.next() == expected) }
     }
+  }
+
+  /// A change that was taken is handled when the next one is asked for.
+  @Test func progressIsThatOfTheListener() async {
+    let (changes, progress) = feed.follow(limit: 100)
+    feed.publish([change("first"), change("second")])
+    let handled = Mutex(false)
+    progress.whenHandled { handled.withLock { $0 = true } }
+    var iterator = changes.makeAsyncIterator()
+    for name in ["first", "second"] as [ExactString] {
+      #expect(await iterator.next() == change(name))
+      #expect(!handled.withLock { $0 })
+    }
+    feed.publish([change("third")])
+    #expect(await iterator.next() == change("third"))
+    #expect(handled.withLock { $0 })
+  }
+
+  /// Nobody waits for a listener that has gone.
+  @Test func progressOfAnEndedListenerIsAtItsEnd() {
+    var followed: (changes: AsyncStream<Change>, progress: ChangeProgress)? = feed.follow(limit: 10)
+    let progress = followed?.progress
+    feed.publish([change("one")])
+    let handled = Mutex(0)
+    progress?.whenHandled { handled.withLock { $0 += 1 } }
+    followed = nil
+    progress?.whenHandled { handled.withLock { $0 += 1 } }
+    #expect(handled.withLock { $0 } == 2 && followed == nil)
+  }
+
+  @Test func changesOfTheProcessAreNoted() {
+    let record = LocalChanges()
+    let feed = ChangeFeed(notingIn: record)
+    feed.publish([Change(.created, .suite("other"), origin: .external)])
+    #expect(record.isEmpty)
+    feed.publish([change("a"), Change(.modified, .key(suite: "b", key: "k"), origin: .local)])
+    #expect(record.suites == ["a", "b"] && !record.isEmpty)
   }
 
   @Test func listenerOutlivesItsFeed() async {

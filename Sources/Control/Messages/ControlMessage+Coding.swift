@@ -40,6 +40,7 @@ extension ControlMessage {
     case .fetchRequests, .fetchStatus: break
     case .status(let report): writer.put(report)
     case .deny(let request): writer.put(request)
+    case .catchUp(let suites): writer.put(suites) { $0.put($1) }
     case .askSuites(let request): writer.put(request)
     case .suites(let reply): writer.put(reply)
     case .approve(let request, let scope):
@@ -94,6 +95,7 @@ extension ControlMessage {
     case .fetchStatus: .fetchStatus
     case .deny: .deny(request: try reader.integer())
     case .askSuites: .askSuites(try reader.suiteRequest())
+    case .catchUp: .catchUp(suites: try reader.list { (reader) throws(StoreError) in try reader.name() })
     case .approve: .approve(request: try reader.integer(), scope: try reader.approvalScope())
     case .identify:
       .identify(starting: try reader.optional { (reader) throws(StoreError) in try reader.program() })

@@ -29,6 +29,8 @@ package enum ControlMessage: Hashable, Sendable {
   case fetchStatus
   /// Refuses a request that waits.
   case deny(request: UInt32)
+  /// The process is to look at its keychain and at these suites, which the other side has changed, and to answer when the mount shows them.
+  case catchUp(suites: [ExactString])
   /// About the suites of a mount that keeps its settings in a cluster; its answer is `suites` where no other one fits.
   case askSuites(SuiteRequest)
 
@@ -196,6 +198,7 @@ extension ControlMessage {
     case askSuites = 90
     case suites
     case fetchIsStale, isStale
+    case catchUp = 94
   }
 
   var kind: Kind {
@@ -209,6 +212,7 @@ extension ControlMessage {
     case .fetchRequests: .fetchRequests
     case .fetchStatus: .fetchStatus
     case .deny: .deny
+    case .catchUp: .catchUp
     case .askSuites: .askSuites
     case .suites: .suites
     case .approve: .approve
@@ -266,7 +270,8 @@ extension ControlMessage {
   /// Whether a request is answered without rules: for any process of the user's.
   var needsIdentification: Bool {
     switch self {
-    case .lock, .unlock, .fetchPath, .pauseReplay, .fetchRequests, .fetchStatus, .deny, .askSuites: false
+    case .lock, .unlock, .fetchPath, .pauseReplay, .fetchRequests, .fetchStatus, .deny, .askSuites, .catchUp:
+      false
     default: true
     }
   }

@@ -37,6 +37,9 @@ package protocol ControlService: Sendable {
   func pauseReplay(_ done: @escaping @Sendable () -> Void)
   func resumeReplay()
 
+  /// Looks at the keychain and at these suites again, and calls `done` when the mount shows what was found. By default there is no mount.
+  func catchUp(with suites: [ExactString], _ done: @escaping @Sendable () -> Void)
+
   /// A request has been answered, which needed code and memory that the mount itself rarely needs.
   func requestDidEnd()
 }
@@ -46,4 +49,5 @@ extension ControlService {
   package var status: String { "" }
   package var settings: SettingsStore? { nil }
   package func requestDidEnd() {}
+  package func catchUp(with suites: [ExactString], _ done: @escaping @Sendable () -> Void) { done() }
 }

@@ -39,6 +39,9 @@ struct ControlSession {
     case .fetchStatus: return .status(service.status)
     case .askSuites(let request): return try answer(request)
     case .deny(let number): try keychain().deny(number)
+    case .catchUp(let suites):
+      let _: Void = try channel.fetch { [service] done in service.catchUp(with: suites) { done(.success(())) }
+      }
     case .approve(let number, let scope): try approve(number, scope)
     case .askToUnlock(let path): return try askToUnlock(for: path)
     default:

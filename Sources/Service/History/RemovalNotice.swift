@@ -14,7 +14,7 @@ package final class RemovalNotice {
   /// The items that are about to be removed.
   private let items: [String]
   private var switchedOff = ContinuousClock.now
-  /// What the keys had when the removal began.
+  /// The values that the keys had when the removal began.
   private var values: Set<SettingValue> = []
 
   /// Before a removal. It reads names only.

@@ -211,7 +211,7 @@ package final class Server: Sendable {
 
   /// Reads changed stores again, and notifies the kernel.
   private func followChanges() -> StoreWatch {
-    let changes = stores.feed.watch(limit: .max)
+    let (changes, progress) = stores.feed.follow(limit: .max)
     UserFolders.make(places.configuration)
     let watch = StoreWatch(stores, places)
     fileSystem.beginFollowing()
@@ -227,7 +227,7 @@ package final class Server: Sendable {
       stores.keychain?.pruneVersions()
     }
     if let replay { fileSystem.replay(through: replay) }
-    Task(executorPreference: Background.tasks) { [fileSystem] in await fileSystem.follow(changes) }
+    Task(executorPreference: Background.tasks) { [fileSystem] in await fileSystem.follow(changes, progress) }
     let news = stores.feed.watch()
     Task(executorPreference: Background.tasks) { [stores] in
       for await change in news where change.mayBeOfConfiguration {

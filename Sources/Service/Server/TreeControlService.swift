@@ -111,6 +111,12 @@ final class TreeControlService: ControlService {
     mount.pauseReplay { watchdog.pause(done) }
   }
 
+  func catchUp(with suites: [ExactString], _ done: @escaping @Sendable () -> Void) {
+    for suite in suites { tree.settings.refresh(suite) }
+    try? tree.keychain?.refresh()
+    mount.whenShown(done)
+  }
+
   func requestDidEnd() { mount.planMemoryRelease() }
 
   func resumeReplay() {

@@ -11,7 +11,7 @@ import Vault
 
 /// The stores of the user, opened as the mount options say.
 package struct Stores {
-  package let feed = ChangeFeed()
+  package let feed: ChangeFeed
   package let settings: SettingsStore
   package let keychain: KeychainStore?
   /// Which keychain it is, and why.
@@ -46,6 +46,7 @@ package struct Stores {
     loadingSettings loadsSettings: Bool = false, onlyKey: SettingKey? = nil,
     remote: (any SuiteEngine)? = nil
   ) throws {
+    feed = loadsSettings ? ChangeFeed() : ChangeFeed(notingIn: .ofProcess)
     let folder = PropertyListFolder(
       folder: places.configuration, stateFolder: places.state,
       retention: Configuration(options: opening.history).retention)
