@@ -52,6 +52,10 @@ package struct ClusterReport: Sendable {
   /// How many parts of changes that are too large for one transaction are in a journal: they hold, and the next change brings them into
   /// the entries of what they change.
   package let journalled: Int
+  /// A rotation of the keys was begun and is not finished.
+  package let isRotating: Bool
+  /// The remedy of what is refused.
+  private let remedy: String
 
   init(_ opened: OpenedCluster, _ failure: StoreError?, _ comparison: SightsComparison) {
     (address, device) = (opened.address.text, opened.store.device.text)
@@ -66,6 +70,8 @@ package struct ClusterReport: Sendable {
     compared = comparison.time
     journalled = opened.suites.journalled + opened.keychain.journalled
     let problems = opened.suites.problems() + opened.keychain.problems()
+    isRotating = opened.store.isRotating
+    remedy = problems.first?.remedy ?? ""
     (condition, reason) = Self.judge(opened, failure, comparison, refusal, silence, problems)
   }
 
@@ -87,9 +93,9 @@ package struct ClusterReport: Sendable {
       return (refusal.isOfOtherCluster ? .otherCluster : .setBack, reason)
     }
     // Later contents are sealed under keys that this device has not, and do not fit its copy.
-    if comparison.isRemoved { return (.removed, "") }
+    if comparison.isRemoved || !problems.isEmpty && opened.store.isRemoved() { return (.removed, "") }
     if case .unauthorized(let reason)? = refusal { return (.accessDenied, reason) }
-    if let problem = problems.first { return (.refused, problem.reason) }
+    if let problem = problems.first { return (.refused, "\(problem.subject): \(problem.reason)") }
     if let failure {
       if case .unreachable = failure { return (.reconnecting, failure.message) }
       if case .notPermitted = failure { return (.removed, failure.message) }
@@ -124,7 +130,16 @@ extension ClusterReport {
   }
 
   /// All that is wrong.
-  package var problems: [Problem] { [problem, problemOfCopy].compactMap { $0 } }
+  package var problems: [Problem] { [problem, problemOfCopy, problemOfRotation].compactMap { $0 } }
+
+  private var problemOfRotation: Problem? {
+    guard isRotating else { return nil }
+    return Problem(
+      subject: address,
+      reason:
+        "new keys were made, and not all is sealed under them: a device that was removed may still change the rest",
+      remedy: "`keyhole cluster rotate` goes on, if no other device does it now")
+  }
 
   /// The fault of the copy of the keychain on this device; nil: it has none.
   private var problemOfCopy: Problem? {
@@ -159,9 +174,12 @@ extension ClusterReport {
       case .otherCluster, .setBack:
         (self.reason, "if it was restored on purpose, `keyhole cluster accept` takes it as it is")
       case .refused:
-        (self.reason, "find out who else writes to the cluster; `keyhole cluster status` says more")
+        (self.reason, remedy)
       case .removed:
-        ("this device does not belong to the store any more", "let it join again, or mount without the store")
+        (
+          "this device does not belong to the store any more",
+          "`keyhole cluster join --withdraw` forgets its keys, so that it can ask again; or mount without the store"
+        )
       case .accessDenied:
         (
           "it refuses this client: \(self.reason)",

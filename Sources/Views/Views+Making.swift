@@ -118,7 +118,19 @@ extension Views {
     var change = DocumentChange(
       of: view.document, name: view.document.name, properties: view.document.ownProperties)
     change.properties[Property.dialect] = Array(dialect.rawValue.utf8)
+    // Where the dialect can't carry a value, the last length is shown.
+    if let (length, basis) = lastLength(of: view) {
+      change.properties[Property.length] = Array("\(length)".utf8)
+      change.properties[Property.basis] = basis
+    }
     try keep(change, text)
+  }
+
+  private func lastLength(of view: View) -> (length: Int, basis: [UInt8])? {
+    guard let last = known.withLock({ $0[view.document.id]?.length }), let length = last.length else {
+      return view.sealedLength
+    }
+    return (length, last.basis)
   }
 
   /// Sets the folder in which new entries become items.

@@ -453,4 +453,21 @@ import Testing
       try world.check("cat ~/.env", prints: "A=secret1\n")
     }
   }
+
+  /// Dotfiles are kept in a bare repository, of which the home is the working tree.
+  @Test func aRepositoryOfTheEnvironmentCounts() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      try world.check(
+        "cd ~; git init -q --bare dots; cat > .netrc; git --git-dir=dots --work-tree=. add -f .netrc",
+        sending: Array(Self.netrc.utf8))
+      let output = try world.sh("cd ~; GIT_DIR=$HOME/dots GIT_WORK_TREE=$HOME keyhole adopt --yes .netrc")
+      #expect(output.status == 1 && output.error.contains("git tracks it"), "\(output)")
+      try world.check("cd ~; cat .netrc", prints: Self.netrc)
+      // A file beside it is none of the repository's.
+      try world.check(
+        "cd ~; echo B=c > new.env; GIT_DIR=$HOME/dots GIT_WORK_TREE=$HOME keyhole adopt --yes --erase new.env 2> /dev/null | cut -f 2",
+        prints: "views/home-new.env\n")
+    }
+  }
 }

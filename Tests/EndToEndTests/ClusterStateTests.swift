@@ -126,6 +126,32 @@ import Testing
     }
   }
 
+  /// A member that was removed forgets its keys, and asks again.
+  @Test func removedMemberJoinsAgain() async throws {
+    try await withClusterMachines { machines in
+      try machines.create()
+      try machines.join()
+      let mount = try machines.mount(machines.other)
+      try mount.check("mkdir defaults/app; echo 1 > defaults/app/volume")
+      let number = try machines.succeeds("members", on: machines.other).lines.first {
+        $0.contains("this device")
+      }
+      let id = number?.split(separator: " ").first.map(String.init) ?? ""
+      try machines.succeeds("remove \(id)", [ClusterMachines.passphrase], on: machines.one)
+      #expect(
+        try holds {
+          try machines.other.sh("keyhole doctor").text.contains("`keyhole cluster join --withdraw`")
+        })
+      try mount.unmount()
+      let refused = try machines.cluster("join", [ClusterMachines.otherPassphrase], on: machines.other)
+      #expect(
+        refused.status == 1 && refused.error.contains("`keyhole cluster join --withdraw`"), "\(refused)")
+      try machines.succeeds("join --withdraw", on: machines.other)
+      try machines.join()
+      #expect(try machines.succeeds("members", on: machines.one).lines.count == 3)
+    }
+  }
+
   /// All devices are lost: the code lets a new one in.
   @Test func recoveryCodeLetsANewMachineIn() async throws {
     try await withClusterMachines { machines in

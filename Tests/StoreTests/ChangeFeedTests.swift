@@ -77,7 +77,7 @@ import Testing
     #expect(handled.withLock { $0 })
   }
 
-  /// Nobody waits for a listener that has gone.
+  /// A listener that has gone holds up no caller.
   @Test func progressOfAnEndedListenerIsAtItsEnd() {
     var followed: (changes: AsyncStream<Change>, progress: ChangeProgress)? = feed.follow(limit: 10)
     let progress = followed?.progress

@@ -134,4 +134,9 @@ extension MountedSuites: SettingOrigins {
     }
     return layer
   }
+
+  /// nil: the mount's process says so at the change.
+  package func obstacle(toChanging key: ExactString, in suite: ExactString) throws(StoreError) -> String? {
+    nil
+  }
 }

@@ -178,6 +178,10 @@ extension LayeredSuites: SettingOrigins {
   package func origin(of key: ExactString, in suite: ExactString) throws(StoreError) -> String? {
     try parts(of: suite).layers(layers).origin(of: key)
   }
+
+  package func obstacle(toChanging key: ExactString, in suite: ExactString) throws(StoreError) -> String? {
+    try parts(of: suite).layers(layers).obstacle(toChanging: key, in: written)
+  }
 }
 
 extension LayeredSuites {

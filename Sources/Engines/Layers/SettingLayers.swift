@@ -80,10 +80,7 @@ package struct SettingLayers: Sendable {
       let key = difference.key
       let isTimeAlone = difference.after != nil && difference.after?.value == difference.before?.value
       if isTimeAlone, origin(of: key) != name { continue }
-      if let above = layers.dropFirst(index + 1).last(where: { $0.settings[key] != nil }) {
-        throw .notPermitted(
-          reason: "the layer \(above.name) has this key too, and is above \(name), to which is written")
-      }
+      if let reason = obstacle(toChanging: key, in: index) { throw .notPermitted(reason: reason) }
       guard difference.after?.value != Self.tombstone else {
         throw .invalidValue(reason: "this value stands for a removed key")
       }
@@ -94,6 +91,12 @@ package struct SettingLayers: Sendable {
       }
     }
     return changed
+  }
+
+  /// Why a change of a key in a layer would not show; nil: it would.
+  func obstacle(toChanging key: ExactString, in index: Int) -> String? {
+    guard let above = layers.dropFirst(index + 1).last(where: { $0.settings[key] != nil }) else { return nil }
+    return "the layer \(above.name) has this key too, and is above \(layers[index].name), to which is written"
   }
 
   /// Whether the layers below one show a key.

@@ -72,6 +72,7 @@ struct PlainFile: ~Copyable {
       case .EPERM: "it is no regular file of your own"
       case .EEXIST: "it has other names (hard links), which would keep the secrets"
       case .EFBIG: "it is larger than \(FileTree.secretLimit) bytes"
+      case .EAGAIN: "another `keyhole adopt` works on it; try again when that has ended"
       case .EBUSY: "another program has it open; end that first (`fuser \(path.quotedForShell)` names it)"
       default: "it can't be opened: \(error)"
       }

@@ -33,8 +33,8 @@ package struct PlainPlace: Equatable, Sendable {
       case ("User", "settings.json"), ("zed", "settings.json"): nil
       case (_, "mcp.json"), (_, "mcp_config.json"), (".continue", "config.json"):
         (.json, "\(folder.drop { $0 == "." })-\(file)")
-      case (_, _) where file == ".env" || file.hasPrefix(".env.") || file.hasSuffix(".env"):
-        (.env, "\(folder)\(file)")
+      case (_, _) where file == ".env" || file.hasPrefix(".env."): (.env, "\(folder)\(file)")
+      case (_, _) where file.hasSuffix(".env"): (.env, "\(folder.drop { $0 == "." })-\(file)")
       case (_, _) where file.hasSuffix(".json"): (.json, file)
       default: nil
       }

@@ -2,7 +2,7 @@ import Cluster
 package import ClusterAccess
 import ClusterRecords
 import EtcdClient
-import Model
+package import Model
 import Platform
 package import SecretMemory
 import Store
@@ -87,7 +87,7 @@ package struct ClusterDevice {
         return try ClusterStore.requestJoining(
           cluster, store: address.store, files: folders.files(of: address.store), passphrase: passphrase)
       } catch .exists {
-        throw .notPermitted(reason: "this device has keys for this store already")
+        throw .notPermitted(reason: Self.hasKeys)
       } catch {
         // It has asked for nothing. Keys that were there before are kept, also where their file can't be read now.
         if isNew { folders.forgetDevice(of: address.store) }
@@ -97,6 +97,9 @@ package struct ClusterDevice {
     try attempt { () throws(StoreError) in try folders.note(address) }
     return code
   }
+
+  private static let hasKeys =
+    "this device has keys for this store already; where it was removed, `keyhole cluster join --withdraw` forgets them, and then it can ask again"
 
   /// A person has typed the code that the approving device shows. - Throws: `Failure`.
   package func confirm(_ code: String, _ passphrase: borrowing SecretBytes) throws {
@@ -130,7 +133,7 @@ package struct ClusterDevice {
           cluster, store: address.store, files: folders.files(of: address.store), code: code,
           passphrase: passphrase)
       } catch .exists {
-        throw .notPermitted(reason: "this device has keys for this store already")
+        throw .notPermitted(reason: Self.hasKeys)
       } catch {
         if isNew { folders.forgetDevice(of: address.store) }
         guard error == .rejected else { throw error }
@@ -140,11 +143,11 @@ package struct ClusterDevice {
     try attempt { () throws(StoreError) in try folders.note(address) }
   }
 
-  /// Forgets that this device has asked, and takes its request out of the store.
+  /// Forgets the keys of this device, which was removed or has only asked, and takes its request out of the store.
   ///
   /// - Throws: `Failure` where the device is a member, whose keys would be lost, or the cluster does not say whether it is one.
   package func withdraw() throws {
-    guard hasAsked else { return }
+    guard folders.hasDevice(for: address.store) else { return }
     // The file of what was seen may be lost: without it a member looks like a device that has only asked.
     guard try !members().contains(where: \.isThisDevice) else {
       throw Failure(
@@ -152,9 +155,11 @@ package struct ClusterDevice {
         "this device belongs to the store, so its keys are kept; `keyhole cluster remove`, on another device, takes it away first"
       )
     }
-    let (store, cluster) = try open()
-    defer { cluster.close() }
-    try attempt { () throws(StoreError) in try store.withdrawRequest() }
+    if hasAsked {
+      let (store, cluster) = try open()
+      defer { cluster.close() }
+      try attempt { () throws(StoreError) in try store.withdrawRequest() }
+    }
     folders.forgetDevice(of: address.store)
   }
 
@@ -237,36 +242,64 @@ extension ClusterDevice {
     }
   }
 
-  /// Takes a member away, by the beginning of its number; nil: none. All keys are made new. - Throws: `Failure`.
+  /// Takes a member away, by the beginning of its number; nil: none. All keys are made new. Where a removal was interrupted, it goes on.
+  ///
+  /// - Throws: `Failure`, which says what was done.
   package func rotate(removing prefix: String?, _ passphrase: borrowing SecretBytes) throws {
     let (store, cluster) = try open()
     defer { cluster.close() }
+    var done = ""
     try attempt { () throws(StoreError) in
       try Self.unlock(store, passphrase)
       var removed: [ItemKey] = []
       if let prefix {
         removed = try store.members().map(\.id).filter { $0.text.hasPrefix(prefix) }
-        guard removed.count == 1 else {
+        guard removed.count == 1 || removed.isEmpty && store.isRotating else {
           throw .notPermitted(
             reason: removed.isEmpty ? "no member has this number" : "several members' numbers begin like this"
           )
         }
+        done = "the member is removed, and the keys are new"
+        guard !removed.isEmpty else { return }
+      } else {
+        done = "the keys are new"
       }
-      let (suites, keychain) = (store.suites(propertyLists: PropertyLists()), store.keychain())
-      defer {
-        suites.close()
-        keychain.close()
-      }
-      try store.rotate(removing: removed, passphrase, suites: suites, keychain: keychain)
+      try store.beginRotation(removing: removed, passphrase)
+    }
+    let (suites, keychain) = (store.suites(propertyLists: PropertyLists()), store.keychain())
+    defer {
+      suites.close()
+      keychain.close()
+    }
+    do throws(StoreError) { try store.finishRotation(suites: suites, keychain: keychain) } catch {
+      throw Failure(
+        address.text,
+        "\(done); not everything is sealed under them yet: \(error.message). `keyhole cluster rotate` goes on",
+        error.failureKind)
     }
   }
 
-  /// Takes the cluster as it is now for the state to begin with. - Throws: `Failure`.
-  package func accept(_ passphrase: borrowing SecretBytes) throws {
+  /// Removes a suite that is damaged, for all devices. - Throws: `Failure`.
+  package func discard(_ suite: ExactString, _ passphrase: borrowing SecretBytes) throws {
     let (store, cluster) = try open()
     defer { cluster.close() }
     try attempt { () throws(StoreError) in
-      do throws(StoreError) { try store.accept(passphrase) } catch .rejected {
+      try Self.unlock(store, passphrase)
+      let suites = store.suites(propertyLists: PropertyLists())
+      defer { suites.close() }
+      try suites.discard(suite)
+    }
+  }
+
+  /// Takes the cluster as it is now for the state to begin with.
+  ///
+  /// - Returns: whether a member that was removed may be one again.
+  /// - Throws: `Failure`.
+  package func accept(_ passphrase: borrowing SecretBytes) throws -> Bool {
+    let (store, cluster) = try open()
+    defer { cluster.close() }
+    return try attempt { () throws(StoreError) in
+      do throws(StoreError) { return try store.accept(passphrase) } catch .rejected {
         throw .accessDenied(reason: "this is not this device's passphrase")
       }
     }

@@ -36,7 +36,7 @@ package enum GitHelper {
       let url = "\(request.protocol?.string ?? "")://\(request.host?.string ?? "")"
       StandardError.note(
         "several users are stored for \(url) (\(names)), and git named none; "
-          + "`git config credential.\(url).username NAME` chooses one")
+          + "`git config --global credential.\(url).username NAME` chooses one")
       return .none
     }
     guard let item = found.min(by: { $0.created < $1.created }), let user = item.account else { return .none }

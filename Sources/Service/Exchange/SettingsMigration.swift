@@ -86,6 +86,9 @@ extension SettingsMigration {
   private func checked(
     _ suite: ExactString
   ) throws(StoreError) -> (settings: SharedDictionary<Setting>, present: SuiteContents?)? {
+    if source.isCluster, suite.string.contains("::") {
+      throw .notPermitted(reason: "its name is that of a suite in a layer, which other machines have too")
+    }
     guard let contents = try source.engine.read(suite) else { return nil }
     if let reason = contents.readOnly { throw .readOnly(reason: reason) }
     if let reason = try source.engine.readOnlyReason(of: suite) { throw .readOnly(reason: reason) }

@@ -19,7 +19,7 @@ package struct SettingsMove {
     let nothing = OpenedKeychain(engine: nil, explanation: "")
     let own = try Stores(places, nothing, KeychainConfiguration(choice: .none))
     let files = SettingsMigration.Side.files(own.settings.engine)
-    let cluster = SettingsMigration.Side.cluster(try places.suitesOfCluster())
+    let cluster = SettingsMigration.Side.cluster(try places.suitesOfCluster(direction))
     switch direction {
     case .toCluster: migration = SettingsMigration(from: files, to: cluster)
     case .fromCluster: migration = SettingsMigration(from: cluster, to: files)
@@ -33,8 +33,8 @@ package struct SettingsMove {
 extension StoragePaths {
   /// The settings of the mount that shows those of a cluster.
   ///
-  /// - Throws: `Failure` where there is none, or settings in layers: these are made of several suites each.
-  fileprivate func suitesOfCluster() throws -> any SuiteEngine {
+  /// - Throws: `Failure` where there is none; for a move from it also where it shows settings in layers, which are of several suites each.
+  fileprivate func suitesOfCluster(_ direction: SettingsMove.Direction) throws -> any SuiteEngine {
     let runtime = runtime
     func find() -> MountRegistration? {
       MountRegistration.serving(in: runtime).last { !$0.isService && $0.hasRemoteSettings }
@@ -49,8 +49,12 @@ extension StoragePaths {
     let suites = MountedSuites(propertyLists: PropertyLists(), runtimeFolder: runtime) { process }
     let layers: [String]
     do throws(StoreError) { layers = try suites.layers() } catch { throw Failure(mount.path, error) }
-    guard layers.isEmpty else {
-      throw Failure(mount.path, "it shows settings in layers; mount the store without `layers=` for the move")
+    // Those that are moved to it are in the layer that is written.
+    guard layers.isEmpty || direction == .toCluster else {
+      throw Failure(
+        mount.path,
+        "it shows settings in layers, which are the fleet's; `keyhole cp` copies a suite, and a mount of the store without `layers=` shows "
+          + "the suites of no layer")
     }
     return suites
   }

@@ -7,8 +7,12 @@ enum GitIndex {
 
   /// - Throws: `Failure` for a file that git tracks, and where git does not say.
   static func requireUntracked(_ path: String) throws {
-    guard isInWorkingTree(path) else { return }
-    switch isTracked(path) {
+    let isTracked =
+      isInWorkingTree(path)
+      ? isTracked(path, in: []) : false
+    // A repository elsewhere that the caller works with, as those of dotfiles are.
+    let other = repositoryOfEnvironment
+    switch isTracked == false && !other.isEmpty ? self.isTracked(path, in: other) ?? false : isTracked {
     case false?: return
     case true?:
       throw Failure(
@@ -30,11 +34,20 @@ enum GitIndex {
     }
   }
 
+  /// The variables that name a repository and its working tree, with their values; empty: the caller has none.
+  private static var repositoryOfEnvironment: [String] {
+    guard Environment.value("GIT_DIR") != nil else { return [] }
+    return ["GIT_DIR", "GIT_WORK_TREE"].compactMap { name in Environment.value(name).map { "\(name)=\($0)" } }
+  }
+
   /// nil: git does not say.
-  private static func isTracked(_ path: String) -> Bool? {
+  private static func isTracked(_ path: String, in repository: [String]) -> Bool? {
     switch run(
-      ["--literal-pathspecs", "ls-files", "--error-unmatch", "--", Files.name(of: path)],
-      in: Files.folder(of: path))?.status
+      [
+        "--literal-pathspecs", "ls-files", "--error-unmatch", "--",
+        repository.isEmpty ? Files.name(of: path) : path,
+      ],
+      in: repository.isEmpty ? Files.folder(of: path) : nil, repository)?.status
     {
     case 0: true
     case 1: false
@@ -57,16 +70,18 @@ enum GitIndex {
 
   /// The configuration of the tree is not trusted: it could name programs to run, also for objects that are fetched when they are needed.
   /// nil: git can't be run, or needs more than ten seconds.
-  private static func run(_ arguments: [String], in folder: String) -> (status: Int32, output: [UInt8])? {
-    // Nor are the caller's variables: GIT_DIR or GIT_INDEX_FILE would have git look into another index.
+  private static func run(
+    _ arguments: [String], in folder: String?, _ repository: [String] = []
+  ) -> (status: Int32, output: [UInt8])? {
+    // Nor are the caller's variables: GIT_DIR or GIT_INDEX_FILE would have git look into another index than that of the folder.
     let kept = ["HOME", "XDG_CONFIG_HOME"].compactMap { name in
       Environment.value(name).map { "\(name)=\($0)" }
     }
     let words =
-      ["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", "GIT_NO_LAZY_FETCH=1"] + kept + [
+      ["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", "GIT_NO_LAZY_FETCH=1"] + kept + repository + [
         git, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
-        "-c", "protocol.allow=never", "-C", folder,
-      ] + arguments
+        "-c", "protocol.allow=never",
+      ] + (folder.map { ["-C", $0] } ?? []) + arguments
     guard Files.exists(git), let child = try? Child(words, input: .nothing, errors: .discarded) else {
       return nil
     }

@@ -12,4 +12,9 @@ public protocol SettingOrigins: Sendable {
   ///
   /// - Throws: as `SuiteEngine.read`.
   func origin(of key: ExactString, in suite: ExactString) throws(StoreError) -> String?
+
+  /// Why a change of a key would not show; nil: it would.
+  ///
+  /// - Throws: as `SuiteEngine.read`.
+  func obstacle(toChanging key: ExactString, in suite: ExactString) throws(StoreError) -> String?
 }

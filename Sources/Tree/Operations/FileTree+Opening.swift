@@ -52,7 +52,14 @@ extension FileTree {
       guard let last = node.state.withLock({ $0.lastEntry }) else { throw .notFound }
       entry = last
     }
-    if mode.contains(.write) { try settings.suite(place.suite).requireWritable() }
+    if mode.contains(.write) {
+      try settings.suite(place.suite).requireWritable()
+      if !node.isRemoved,
+        let reason = try settings.engine.origins?.obstacle(toChanging: place.key, in: place.suite)
+      {
+        throw .notPermitted(reason: reason)
+      }
+    }
     var state = Handle.State()
     state.original = entry?.value ?? .data([])
     state.version = entry?.version ?? 0

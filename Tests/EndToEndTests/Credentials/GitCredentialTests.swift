@@ -109,7 +109,7 @@ import Testing
           ask get 'protocol=https\\nhost=a.example\\n'; ask get 'protocol=https\\nhost=a.example\\nusername=bert\\n'
           """,
         prints: """
-          keyhole: note: several users are stored for https://a.example (anna, bert), and git named none; `git config credential.https://a.example.username NAME` chooses one
+          keyhole: note: several users are stored for https://a.example (anna, bert), and git named none; `git config --global credential.https://a.example.username NAME` chooses one
           username=bert
           password=two
 

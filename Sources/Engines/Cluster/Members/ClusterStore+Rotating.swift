@@ -7,15 +7,14 @@ import Store
 package import VaultRecords
 
 extension ClusterStore {
-  /// Takes members away, or none of them, and makes a new master key, which is sealed to those that stay. Then everything is
-  /// sealed again; where that is interrupted, `finishRotation` goes on.
+  /// Takes members away, or none of them, and makes a new master key, which is sealed to those that stay. `finishRotation` seals everything
+  /// again.
   ///
   /// A member that is taken away can still read the copies that it has kept, sealed secrets among them.
   /// - Throws: `rejected` for a wrong passphrase; `notPermitted` where the members have changed meanwhile, or for this device
   ///   itself; `locked`, `unreachable`.
-  package func rotate(
-    removing removed: [ItemKey] = [], _ passphrase: borrowing SecretBytes,
-    suites: ClusterSuites, keychain: ClusterKeychain
+  package func beginRotation(
+    removing removed: [ItemKey] = [], _ passphrase: borrowing SecretBytes
   ) throws(StoreError) {
     let signer = try member(passphrase)
     guard !removed.contains(signer.id) else {
@@ -23,8 +22,19 @@ extension ClusterStore {
     }
     let log = try fetchLog()
     try beginEpoch(log, removed, by: signer)
+  }
+
+  /// Both steps.
+  package func rotate(
+    removing removed: [ItemKey] = [], _ passphrase: borrowing SecretBytes,
+    suites: ClusterSuites, keychain: ClusterKeychain
+  ) throws(StoreError) {
+    try beginRotation(removing: removed, passphrase)
     try finishRotation(suites: suites, keychain: keychain)
   }
+
+  /// Whether a rotation was begun and not finished, so that records under earlier keys are still taken.
+  package var isRotating: Bool { keys.hasEarlierKeys }
 
   private func beginEpoch(_ log: MemberLog, _ removed: [ItemKey], by signer: MemberSecret) throws(StoreError)
   {
@@ -66,10 +76,22 @@ extension ClusterStore {
     try saveSeen(durably: true)
   }
 
-  /// Seals everything under the present keys, and gives up the earlier ones. - Throws: `locked`, `unreachable`.
+  /// Seals everything under the present keys, and gives up the earlier ones.
+  ///
+  /// - Throws: `notPermitted` where something is damaged: all else is sealed under the present keys then; `locked`, `unreachable`.
   package func finishRotation(suites: ClusterSuites, keychain: ClusterKeychain) throws(StoreError) {
-    try suites.reseal()
-    try keychain.reseal()
+    var damaged = try suites.reseal()
+    do throws(StoreError) { try keychain.reseal() } catch {
+      guard case .damaged = error else { throw error }
+      damaged.append("keychain")
+    }
+    guard damaged.isEmpty else {
+      let paths = damaged.joined(separator: ", ")
+      throw .notPermitted(
+        reason:
+          "\(paths) \(damaged.count == 1 ? "is" : "are") damaged, and can't be sealed again; all else is. `keyhole cluster discard` "
+          + "removes a damaged suite")
+    }
     let stored: KeyValue?
     do throws(ClusterError) { stored = try session.read([KeyRange(key: paths.ring)]).values[0].first } catch {
       throw StoreError(error)
@@ -90,26 +112,46 @@ extension ClusterStore {
   /// The members of the store as they are now. - Throws: `damaged`, `unreachable`.
   package func members() throws(StoreError) -> [MemberKeys] { Array(try fetchLog().members.values) }
 
+  /// Whether this device is no member any more; false where the cluster does not say.
+  package func isRemoved() -> Bool {
+    guard let members = try? members() else { return false }
+    return !members.contains { $0.id == device }
+  }
+
   /// This device's number.
   package var device: ItemKey { state.use { $0.device.id } }
 }
 
 extension ClusterSuites {
-  /// Seals the list of suites and all suites again.
-  func reseal() throws(StoreError) {
-    try start()
-    try names.reseal { copy, id in copy.entries[id]?.kept }
-    for id in try names.withCopy({ $0.entries.keys }) {
-      let settings = settings(of: id)
-      let foldJournal = { () throws(StoreError) in try self.foldJournal(of: id, settings) }
-      try settings.reseal(foldingBy: foldJournal) { copy, tag in
-        guard let name = copy.entries[tag]?.kept, let setting = copy.view.settings[name],
-          let modified = setting.modified
-        else {
-          return copy.view.versions.entries[tag].map { .versions($0) }
+  /// Seals the list of suites and all suites again. - Returns: the paths of those that are damaged.
+  func reseal() throws(StoreError) -> [String] {
+    var damaged: [String] = []
+    do throws(StoreError) {
+      try start()
+      try names.reseal { copy, id in copy.entries[id]?.kept }
+      for id in try names.withCopy({ $0.entries.keys }) {
+        do throws(StoreError) { try reseal(id) } catch {
+          guard case .damaged = error else { throw error }
+          damaged.append("defaults/\(name(of: id)?.string ?? "?")")
         }
-        return .setting(SettingRecord(name: name, value: setting.value, modified: modified))
       }
+    } catch {
+      guard case .damaged = error else { throw error }
+      damaged.append("defaults")
+    }
+    return damaged.sorted()
+  }
+
+  private func reseal(_ id: ItemKey) throws(StoreError) {
+    let settings = settings(of: id)
+    let foldJournal = { () throws(StoreError) in try self.foldJournal(of: id, settings) }
+    try settings.reseal(foldingBy: foldJournal) { copy, tag in
+      guard let name = copy.entries[tag]?.kept, let setting = copy.view.settings[name],
+        let modified = setting.modified
+      else {
+        return copy.view.versions.entries[tag].map { .versions($0) }
+      }
+      return .setting(SettingRecord(name: name, value: setting.value, modified: modified))
     }
   }
 }

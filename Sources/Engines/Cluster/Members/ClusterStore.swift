@@ -215,7 +215,9 @@ package final class ClusterStore: Sendable, ClusterLock {
   /// cluster has now is the state to begin with. The store has to be the one that it was, by its first entry.
   ///
   /// - Throws: `rejected`, `locked`; as `unlock`.
-  package func accept(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+  ///
+  /// - Returns: whether its list of members is an earlier one: a member that was removed since may be one again.
+  @discardableResult package func accept(_ passphrase: borrowing SecretBytes) throws(StoreError) -> Bool {
     let member = try member(passphrase)
     guard let stored = try DeviceFiles.read(files.seen) else {
       throw .notPermitted(
@@ -230,6 +232,7 @@ package final class ClusterStore: Sendable, ClusterLock {
     session.seen.accept()
     state.use { ($0.log, $0.accepted) = (MemberLog(store: keys.store), known.accepted &+ 1) }
     try open(member, record)
+    return state.use { $0.log.count } < known.members
   }
 
   /// - Throws: `rejected` for another passphrase than this device's, `locked`.

@@ -111,7 +111,9 @@ extension ClusterSuites {
   /// Why nothing can be changed; nil: it can, as far as is known.
   var readOnlyReason: String? {
     guard let refusal = session.seen.refusal ?? follower.refusal else { return nil }
-    return StoreError(refusal).message
+    let error = StoreError(refusal)
+    guard case .readOnly(let reason) = error else { return error.message }
+    return reason
   }
 
   package func readOnlyReason(of suite: ExactString) throws(StoreError) -> String? { readOnlyReason }
@@ -150,6 +152,33 @@ extension ClusterSuites {
       plan.operations = [.delete(KeyRange(key: place.head)), .delete(KeyRange(prefix: place.entries))]
       return plan
     }
+  }
+
+  /// Removes a suite whose entries do not prove each other, with everything that is stored of it.
+  ///
+  /// - Throws: `notPermitted` for a suite that can be read; `notFound`, `locked`, `unreachable`.
+  package func discard(_ suite: ExactString) throws(StoreError) {
+    try changeNames { ids throws(StoreError) in
+      guard let id = ids[suite] else { throw .notFound }
+      guard try isDamaged(settings(of: id)) else {
+        throw .notPermitted(reason: "it is not damaged; `keyhole rm -r` removes it")
+      }
+      var plan = CollectionPlan([CollectionEdit<SuiteName>(id, nil)])
+      let place = session.paths.suite(id)
+      plan.operations = [.delete(KeyRange(key: place.head)), .delete(KeyRange(prefix: place.entries))]
+      return plan
+    }
+  }
+
+  private func isDamaged(_ settings: ClusterCollection<SuiteEntry>) throws(StoreError) -> Bool {
+    do throws(StoreError) {
+      try settings.load()
+      try settings.withCopy { _ in }
+    } catch {
+      guard case .damaged = error else { throw error }
+      return true
+    }
+    return settings.distrust != nil
   }
 
   package func rename(_ suite: ExactString, to name: ExactString) throws(StoreError) {
@@ -213,19 +242,25 @@ extension ClusterSuites {
 
   package func problems() -> [Problem] {
     var problems: [Problem] = []
-    let remedy = "find out who else writes to the cluster; `keyhole cluster status` says more"
+    let finding = "find out who else writes to the cluster"
     if let error = names.distrust {
-      problems.append(Problem(subject: "the list of suites", reason: error.message, remedy: remedy))
+      problems.append(
+        Problem(
+          subject: "the list of suites", reason: error.message,
+          remedy: "\(finding); a snapshot of it brings the list back"))
     }
     for (id, settings) in state.use({ $0.loaded }) {
       guard let error = settings.distrust else { continue }
       let name = (try? names.lookAtCopy { $0.entries[id]?.kept.name.string })?.flatMap { $0 }
+      let remedy =
+        "\(finding); `keyhole cluster discard \(name ?? "SUITE")` removes the suite for all devices"
       problems.append(Problem(subject: name ?? "a suite", reason: error.message, remedy: remedy))
     }
     if let readOnlyReason {
       problems.append(
         Problem(
-          subject: "the cluster", reason: readOnlyReason, remedy: "`keyhole cluster status` says what to do"))
+          subject: "the cluster", reason: readOnlyReason,
+          remedy: "if it was restored on purpose, `keyhole cluster accept` takes it as it is"))
     }
     return problems
   }

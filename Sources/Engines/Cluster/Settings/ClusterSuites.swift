@@ -153,7 +153,7 @@ extension ClusterSuites {
     return ClusterPaths.id(key.dropFirst(settings.count).prefix(32))
   }
 
-  private func name(of id: ItemKey) -> ExactString? {
+  func name(of id: ItemKey) -> ExactString? {
     (try? names.lookAtCopy { $0.entries[id]?.kept.name }) ?? nil
   }
 

@@ -46,6 +46,9 @@ package final class ClusterKeyring: Sendable {
   /// The epoch in which is written; 0: no master key was ever known.
   package var epoch: UInt32 { (try? use { $0.present }) ?? 0 }
 
+  /// Whether there may be records of epochs before the present one; false where that is not known.
+  package var hasEarlierKeys: Bool { (try? use { $0.oldest > 0 && $0.oldest < $0.present }) ?? false }
+
   /// Whether the master key is known.
   package var isOpen: Bool { (try? use { $0.epochs[$0.present]?.master != nil }) ?? false }
 

@@ -89,7 +89,7 @@ public enum RecoveryCode {
     return SlotSecret(.recoveryCode, bytes)
   }
 
-  private static let mistyped = StoreError.invalidValue(reason: "the recovery code has a typing error")
+  private static let mistyped = StoreError.invalidValue(reason: "the code has a typing error")
 
   /// False: a bit behind the last one is set.
   private static func put(_ value: Int, _ index: Int, into bytes: inout SecretBytes) -> Bool {

@@ -96,6 +96,26 @@ struct ClusterRotateCommand: ParsableCommand {
   }
 }
 
+struct ClusterDiscardCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "discard", abstract: "Remove a suite of settings that is damaged, for all devices.",
+    discussion: """
+      Takes the passphrase of this device. A suite is damaged where something else than Keyhole has changed what the cluster stores of \
+      it; `keyhole doctor` names it. The settings that a mount still shows of it are lost with it: note them first. A suite that can \
+      be read is not removed.
+      """)
+
+  @OptionGroup var address: ClusterAddressOptions
+
+  @Argument(help: "The suite, such as com.example.app.")
+  var suite: String
+
+  func run() throws {
+    let name = suite.hasPrefix("defaults/") ? String(suite.dropFirst("defaults/".count)) : suite
+    try address.device().discard(ExactString(name), ClusterInput.passphrase())
+  }
+}
+
 struct ClusterAcceptCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "accept", abstract: "Take a cluster as it is that was set back, or replaced.",
@@ -107,7 +127,11 @@ struct ClusterAcceptCommand: ParsableCommand {
   @OptionGroup var address: ClusterAddressOptions
 
   func run() throws {
-    try address.device().accept(ClusterInput.passphrase())
+    let device = try address.device()
+    guard try device.accept(ClusterInput.passphrase()) else { return }
+    StandardError.write(
+      "keyhole: the list of members is an earlier one than this device has seen: a device that was removed since belongs to the store again.\n"
+        + "`keyhole cluster members` lists them, and `keyhole cluster remove` takes one away\n")
   }
 }
 
