@@ -282,7 +282,9 @@ import Testing
 
   @Test func signalsArePassedOn() async throws {
     try await Self.withValues { world in
-      for (number, name) in [(SIGTERM, "TERM"), (SIGUSR1, "USR1"), (SIGINT, "INT"), (SIGHUP, "HUP")] {
+      for (number, name) in [
+        (SIGTERM, "TERM"), (SIGUSR1, "USR1"), (SIGINT, "INT"), (SIGHUP, "HUP"), (SIGXCPU, "XCPU"), (37, "37"),
+      ] {
         let program = try world.launch(
           "exec keyhole run my.app -- bash -c 'trap \"kill \\$!; echo got; exit 4\" \(name); sleep 100 & echo ready; wait'"
         )
@@ -291,6 +293,19 @@ import Testing
         #expect(try program.line() == "got")
         #expect(try program.waitForEnd(until: Deadline(in: .seconds(10))) == 4)
       }
+    }
+  }
+
+  /// Without a terminal there is no shell that continues the group: only the program stops, and the script around it goes on.
+  @Test func aProgramThatStopsItselfStopsNothingElse() async throws {
+    try await Self.withValues { world in
+      try world.check(
+        """
+        keyhole run my.app -- sh -c 'echo $$ > "$OUT/new"; mv "$OUT/new" "$OUT/pid"; kill -STOP $$; echo resumed' > "$OUT/log" &
+        run=$!; until [ -e "$OUT/pid" ]; do :; done; program=$(cat "$OUT/pid")
+        until grep -q 'State:.T' /proc/$program/status; do :; done; echo alive
+        kill -CONT $program; wait $run; cat "$OUT/log"
+        """, prints: "alive\nresumed\n", within: .seconds(30))
     }
   }
 

@@ -53,6 +53,24 @@ import Testing
     #expect(own.isUnchanged && own.obstacle == nil && !own.parents.isEmpty)
   }
 
+  /// Each process that is remembered has a descriptor; those that have ended do not fill the table of a mount.
+  @Test func endedProcessesKeepNoDescriptors() throws {
+    func descriptors() throws -> Int {
+      try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count { name in
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name))?.contains(
+          "pidfd") == true
+      }
+    }
+    let before = try descriptors()
+    for _ in 0..<3 * IdentifiedCallers.mostWithoutSearch {
+      let program = try Waiting(["/bin/sh", "-c", "echo ready; read line"])
+      #expect(IdentifiedCallers.remember(program.identity))
+      program.end()
+    }
+    // Other tests of this process have some for a moment.
+    #expect(try descriptors() - before <= 2 * IdentifiedCallers.mostWithoutSearch)
+  }
+
   /// A FUSE request names a thread.
   @Test func threadStandsForItsProcess() async throws {
     let found = Mutex<(thread: Int32, process: Caller.Identity.Process?)>((0, nil))

@@ -1,5 +1,6 @@
 import Model
 import Store
+import Tree
 
 extension MountConfiguration {
   /// For a status report: each key with its value and its origin.
@@ -48,7 +49,9 @@ extension SuiteConfiguration {
       Problem(
         subject: "\(folder)/\(Self.suite.string).plist",
         reason: "`\(entry.key.string.prefix(64))` is not followed: \(entry.reason)",
-        remedy: "`keyhole rm defaults/\(Self.suite.string)/KEY` removes a key")
+        remedy:
+          "`keyhole rm \("defaults/\(Self.suite.string)/\(PathName(entry.key).string)".quotedForShell)` removes it"
+      )
     }
   }
 }

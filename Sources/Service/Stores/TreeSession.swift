@@ -153,8 +153,18 @@ package struct TreeSession {
   /// An `otpauth:` URI waits for its item's secret in memory, as long as the process lives.
   private func requireItem(_ path: TreePath) throws {
     guard path.components.count > 2, try existingNode(at: path.appending("value")) == nil else { return }
-    let name = path.appending("value").string
-    throw Failure(path.string, "there is no such item yet; `keyhole set \(name)` makes it", .notFound)
+    let name = path.appending("value").string.quotedForShell
+    let near = items(beginningWith: path).map(\.string)
+    let hint = Spelling.question(near).map { "; or \($0)" } ?? ""
+    throw Failure(path.string, "there is no such item yet; `keyhole set \(name)` makes it\(hint)", .notFound)
+  }
+
+  /// The accounts of a server that have further parts behind this one, such as `;protocol=https`: three at most.
+  private func items(beginningWith path: TreePath) -> [TreePath] {
+    let folder = path.parent
+    guard let node = try? existingNode(at: folder), let entries = try? tree.list(node) else { return [] }
+    let names = entries.map(\.name).filter { $0.hasPrefix(path.name + ";") }
+    return names.sorted().prefix(3).map(folder.appending)
   }
 
   /// Runs `body` with the file open for reading.

@@ -9,6 +9,8 @@ public enum IdentifiedCallers {
   private static let known = Mutex<[Caller.Identity.Process: Entry]>([:])
   /// So many at once: each is a process of the user's that is alive.
   private static let limit = 4096
+  /// From so many on, those that have ended are dropped before another one is kept.
+  static let mostWithoutSearch = 32
 
   private struct Entry {
     let executable: Caller.Identity.Executable
@@ -35,7 +37,7 @@ public enum IdentifiedCallers {
     let program = started.flatMap { $0.path.hasPrefix("/") && FileID($0.path) == $0.file ? $0 : nil }
     return known.withLock { known in
       // Each has a descriptor: those of processes that have ended are not to fill the table of this one.
-      if known.count >= 32 { known = known.filter { $0.value.handle.isAlive } }
+      if known.count >= mostWithoutSearch { known = known.filter { $0.value.handle.isAlive } }
       guard known.count < limit else { return false }
       known[process] = Entry(
         executable: executable, handle: handle, started: program, helped: identity.helped)

@@ -34,7 +34,14 @@ struct CredentialRun {
 
   private func word(_ index: Int) throws -> String {
     guard index < words.count else {
-      throw UsageError(message: "`keyhole credential \(tool.rawValue)` is called with more words than that")
+      let remedy =
+        tool == .askpass
+        ? "SSH_ASKPASS=keyhole-askpass has ssh call it"
+        : "`keyhole credential install \(tool.rawValue)` has it do so"
+      throw UsageError(
+        message:
+          "`keyhole credential \(tool.rawValue)` is called by \(tool.rawValue) itself, with further words; \(remedy)"
+      )
     }
     return words[index]
   }

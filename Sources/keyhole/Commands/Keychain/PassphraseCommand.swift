@@ -90,7 +90,10 @@ struct PassphraseCommand: ParsableCommand {
     if let path {
       // The word may be a passphrase that was typed in the wrong place: it is not looked up, and not shown.
       guard let path = try OpenedPath.position(path), path.isSecret else {
-        throw UsageError(message: "only items of the keychain have passwords")
+        throw UsageError(
+          message:
+            "only items of the keychain have passwords; give the full path, as in keychain/generic/SERVICE/ACCOUNT"
+        )
       }
       return try ItemPasswordChange(path) {
         try SecretInput.passphrase("Passphrase of the vault: ")

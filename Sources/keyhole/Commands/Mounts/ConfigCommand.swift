@@ -51,8 +51,10 @@ struct ConfigCommand: ParsableCommand {
     if sealed, value.isEmpty { throw ValidationError("--sealed takes a value") }
     if json, unset || !value.isEmpty { throw ValidationError("--json prints, and changes nothing") }
     if let key, ConfigurationKey(rawValue: key) == nil {
-      let keys = ConfigurationKey.allCases.map(\.rawValue).joined(separator: ", ")
-      throw ValidationError("Keyhole has no setting `\(key.prefix(64))`; there are \(keys)")
+      let keys = ConfigurationKey.allCases.map(\.rawValue)
+      let likely = Spelling.nearest(to: key, among: keys)
+      let hint = likely.map { "did you mean `\($0)`?" } ?? "there are \(keys.joined(separator: ", "))"
+      throw ValidationError("Keyhole has no setting `\(key.prefix(64))`; \(hint)")
     }
     if sealed, let key = key.flatMap(ConfigurationKey.init(rawValue:)),
       case .neutral = key.definition.protection
