@@ -221,8 +221,8 @@ let package = Package(
     module(
       "Prompting",
       [
-        "CSystem", "KeychainSelection", "LoginSessions", "Platform", "PromptHelper", "Model", "SecretMemory",
-        "Store", "Vault",
+        "CSystem", "ClusterRecords", "KeychainSelection", "LoginSessions", "Platform", "PromptHelper", "Model",
+        "SecretMemory", "Store", "Vault",
       ]),
 
     // 2: a program that is started with secrets, on the user's terminal.

@@ -44,6 +44,8 @@ package struct AuthenticationRequest {
   package var reuse = 0
   package var vault = ""
   package var state = ""
+  /// The record of this device in a store of a cluster, which the passphrase that is typed has to open; nil: the vault's passphrase counts.
+  package var device: [UInt8]?
   /// Whether Keyhole asks; else another program does, which gets the passphrase itself. It is not sent.
   package private(set) var isOfKeyhole = true
 
@@ -125,6 +127,7 @@ package struct AuthenticationRequest {
     lines += approvesNext ? [("approves", "next")] : []
     lines += terminal.map { [("terminal", $0)] } ?? []
     lines += demand.map { [("demand", $0.text)] } ?? []
+    lines += device.map { [("device", $0.hexadecimal)] } ?? []
     lines += password.word.map { [("password", $0)] } ?? []
     // A line feed in a name must not begin another line.
     let text = lines.map { "\($0) \($1.escapedForTerminal)\n" }.joined() + "\n"
@@ -164,6 +167,10 @@ package struct AuthenticationRequest {
     case "others": others = Int(value) ?? 0
     case "vault": vault = value
     case "state": state = value
+    case "device":
+      // One that can't be read must not be none.
+      guard let record = [UInt8](hexadecimal: value) else { return false }
+      device = record
     default: return false
     }
     return true

@@ -10,13 +10,19 @@ package struct HelperAuthenticator: Authenticator {
   /// The folder of the vault, whose passphrase a person may have to type.
   private let vault: String
   private let state: String
+  /// This device's record in a store of a cluster, whose passphrase is typed instead; nil: there is none.
+  private let device: @Sendable () -> [UInt8]?
 
   /// - Parameters:
   ///   - program: the executable of `keyhole`; as by default, this process executes it too.
   ///   - vault: the folder of the vault.
   ///   - state: the folder of its state.
-  package init(program: String = Self.own, vault: String, state: String) {
-    (self.program, self.vault, self.state) = (program, vault, state)
+  ///   - device: the record of this device in the store of a cluster that the items are in, as this process has opened it.
+  package init(
+    program: String = Self.own, vault: String, state: String,
+    device: @escaping @Sendable () -> [UInt8]? = { nil }
+  ) {
+    (self.program, self.vault, self.state, self.device) = (program, vault, state, device)
   }
 
   /// The executable of this process.
@@ -38,7 +44,8 @@ package struct HelperAuthenticator: Authenticator {
       if let answer = helper.askAgain(within: question.timeout) { return answer }
       // A process that was ended meanwhile has not answered either.
       guard !withdrawal.isWithdrawn else { return .refused }
-      let request = AuthenticationRequest(question, vault: vault, state: state)
+      var request = AuthenticationRequest(question, vault: vault, state: state)
+      request.device = device()
       return helper.ask(request, on: question.approver ?? question.caller, withdrawal)
     }
   }

@@ -55,7 +55,7 @@ struct KeyholeCommand: ParsableCommand {
       try perform(arguments)
       CurrentProcess.exit(0)
     } catch let failure as Failure {
-      failure.report()
+      failure.withWayOn.report()
       CurrentProcess.exit(failure.kind.rawValue)
     } catch is SecretMemoryError {
       Failure(nil, "there is not enough locked memory for secrets; `ulimit -l` sets the limit, in KiB")

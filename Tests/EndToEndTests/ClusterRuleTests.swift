@@ -60,6 +60,42 @@ import Testing
     }
   }
 
+  /// A person agrees by the passphrase of this device, and by that of no vault beside it.
+  @Test(.enabled(if: System.exists("/usr/bin/pinentry-curses"), "needs pinentry-curses"))
+  func theDevicesPassphraseMeetsFlags() async throws {
+    try await withClusterMachines { machines in
+      try machines.create()
+      let world = machines.one
+      try world.check(
+        "printf x | keyhole set keychain/generic/local/x; echo horse | keyhole passphrase --weak --cost 14 2> /dev/null"
+      )
+      let one = try machines.mount(world, "auth-reuse=0,auth-requests=yes")
+      try one.check("printf secret | keyhole set --access userPresence \(Self.item)")
+      let reader = try one.launch(["/usr/bin/setsid", "-w", "/usr/bin/cat", Self.value])
+      var number = ""
+      #expect(
+        try holds {
+          number = String(try world.sh("keyhole requests | cut -f 1").text.dropLast())
+          return !number.isEmpty
+        })
+      let terminal = try Terminal(
+        ["/bin/sh", "-c", "keyhole approve \(number)"], environment: world.environment,
+        directory: world.outside,
+        errors: world.outside + "/errors")
+      try terminal.wait(for: "this device")
+      try terminal.wait(for: "Passphrase:")
+      try terminal.type("horse\r")
+      try terminal.wait(for: "Wrong passphrase; 2 tries are left")
+      try terminal.type(ClusterMachines.passphrase + "\r")
+      let approval = try terminal.finish()
+      #expect(approval.status == 0, "\(approval)")
+      #expect(try reader.finish().text == "secret")
+      // The class that needs a passphrase is bound to a device.
+      try one.refuses(
+        "setfattr -n user.keyhole.accessible -v whenPasscodeSetThisDeviceOnly \(Self.item)", .notSupported)
+    }
+  }
+
   /// A keychain of one machine has no hosts.
   @Test func vaultHasNoHosts() async throws {
     try await withWorld { world in

@@ -411,4 +411,31 @@ extension World {
     let hasUsage = status == 2 && lines.count == 2 && lines[1].hasPrefix("Usage: ")
     #expect(lines.count == 1 || hasUsage, "\(script)", sourceLocation: sourceLocation)
   }
+
+  /// `set` replaces, also what another process stores in the same moment.
+  @Test func secretsAreSetAtOnce() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(
+        """
+        for n in $(seq 24); do printf $n | keyhole set keychain/generic/par/s$((n % 2)) & pids="$pids $!"; done
+        for pid in $pids; do wait $pid || echo failed; done
+        ls keychain/generic/par
+        """, prints: "s0\ns1\n", within: .seconds(50))
+    }
+  }
+
+  /// There is nothing that `keyhole unlock` could open.
+  @Test func aLockedVaultWithoutAMountNamesAWay() async throws {
+    try await withWorld { world in
+      try world.check(
+        "printf x | keyhole set keychain/generic/a/b; echo horse | keyhole passphrase --weak --cost 14 2> /dev/null",
+        within: LockTests.patience)
+      let output = try world.sh("keyhole get keychain/generic/a/b < /dev/null")
+      #expect(
+        output.status == 4 && output.error.contains("`keyhole mount`, and then `keyhole unlock`"), "\(output)"
+      )
+      let none = try world.sh("keyhole passphrase --add-credential - < /dev/null")
+      #expect(none.status == 4 && none.error.contains("no passphrase was given"), "\(none)")
+    }
+  }
 }

@@ -411,6 +411,20 @@ extension HistoryTests {
     }
   }
 
+  /// A last value that is too large is not kept, and an earlier one is.
+  @Test func aNoteOnEarlierVersionsIsTrue() async throws {
+    try await withWorld { world in
+      try world.check(
+        "keyhole set defaults/a/k first; head -c 70000 /dev/zero | tr '\\0' x | keyhole set defaults/a/k")
+      let terminal = try Terminal(
+        ["/bin/sh", "-c", "keyhole rm defaults/a/k 2>&1"], environment: world.environment,
+        directory: world.outside, errors: world.outside + "/errors")
+      let output = try terminal.finish()
+      #expect(output.text.contains("`keyhole history --purge defaults/a/k`"), "\(output)")
+      try world.check("keyhole history --purge defaults/a/k", prints: "deleted 1 version\n")
+    }
+  }
+
   /// Commands show in `.keyhole/history` what the mount shows there.
   @Test func commandsReadTheFilesOfVersions() async throws {
     try await withKeyhole { keyhole in

@@ -90,4 +90,50 @@ import Testing
       try keyhole.check("ls defaults", prints: "a\nb\n")
     }
   }
+
+  /// The password of an item must not go along where only its URI was named.
+  @Test(arguments: ["mv", "cp"]) func aPartOfAnItemIsNotMoved(command: String) async throws {
+    try await withWorld { world in
+      try world.check(
+        """
+        printf sec | keyhole set keychain/generic/n/a; echo JBSWY3DPEHPK3PXP | keyhole otp --set keychain/generic/n/a
+        printf other | keyhole set keychain/generic/n/b
+        """)
+      for (from, to) in [
+        ("n/a/otpauth", "new/x/otpauth"), ("n/a/otpauth", "n/b/otpauth"), ("n/a/value", "n/b/otpauth"),
+        ("n/a/otp", "new/x/value"),
+      ] {
+        let output = try world.sh("keyhole \(command) keychain/generic/\(from) keychain/generic/\(to)")
+        #expect(output.status == 1 && output.error.contains("it is a part of an item"), "\(output)")
+      }
+      try world.check(
+        """
+        keyhole ls keychain/generic; keyhole get keychain/generic/n/a; echo
+        keyhole get keychain/generic/n/a/otpauth | keyhole set keychain/generic/n/b/otpauth; keyhole get keychain/generic/n/b
+        """, prints: "n\nsec\nother")
+      try world.check(
+        "keyhole \(command) keychain/generic/n/a/value keychain/generic/n/c/value; keyhole get n/c",
+        prints: "sec")
+    }
+  }
+
+  /// Rules are given to a service before there is anything in it.
+  @Test func aNewServiceGetsTheSameRulesFirst() async throws {
+    try await withKeyhole { keyhole in
+      let world = keyhole.world
+      try world.check(
+        "printf x | keyhole set keychain/generic/g/x; keyhole attr keychain/generic/g keyhole.programs 'allow /usr/bin/cat' 2> /dev/null"
+      )
+      let output = try world.sh("keyhole mv keychain/generic/g/x keychain/generic/new/y")
+      #expect(
+        output.status == 1
+          && output.error.contains("`keyhole attr keychain/generic/new keyhole.programs RULES`"), "\(output)")
+      try world.check(
+        """
+        keyhole attr keychain/generic/new keyhole.programs "$(keyhole attr keychain/generic/g keyhole.programs)" 2> /dev/null
+        keyhole mv keychain/generic/g/x keychain/generic/new/y; keyhole ls keychain/generic
+        keyhole attr keychain/generic/new keyhole.programs
+        """, prints: "new\nallow /usr/bin/cat\n")
+    }
+  }
 }

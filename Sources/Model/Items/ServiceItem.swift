@@ -241,11 +241,13 @@ extension ExactString {
 }
 
 extension [UInt8] {
-  fileprivate var hexadecimal: String {
+  /// Two digits for each byte, in lower case.
+  package var hexadecimal: String {
     map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
   }
 
-  fileprivate init?(hexadecimal text: String) {
+  /// nil: the text is not made of pairs of hexadecimal digits.
+  package init?(hexadecimal text: String) {
     let digits = text.utf8.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
     guard digits.count == text.utf8.count, digits.count.isMultiple(of: 2) else { return nil }
     self = stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }

@@ -1,3 +1,4 @@
+import ClusterRecords
 import KeychainSelection
 import Model
 import Platform
@@ -154,6 +155,7 @@ struct Dialog {
 
   /// The vault's passphrase; where it has none, what PAM's service `keyhole` wants to know.
   private func askPasscode() -> Answer {
+    if let device = request.device { return askPasscode(of: device) }
     // Not to make one where there is none.
     guard Files.exists(request.vault + "/vault.db") else { return askByPAM() }
     guard let vault = try? VaultEngine(directory: request.vault, stateDirectory: request.state) else {
@@ -161,6 +163,17 @@ struct Dialog {
     }
     guard vault.needsPassphrase else { return askByPAM() }
     return ask("Passphrase:") { passphrase in (try? vault.check(passphrase)) != nil }
+  }
+
+  /// The passphrase of this device in the store of a cluster; where it has none, as `askByPAM`.
+  private func askPasscode(of device: [UInt8]) -> Answer {
+    guard let record = try? DeviceRecord(device.span) else {
+      return .impossible("this device's keys can't be read")
+    }
+    guard record.takesPassphrase else { return askByPAM() }
+    return ask("Passphrase:", "this device, which opens the cluster's store") { passphrase in
+      (try? record.open(passphrase)) != nil
+    }
   }
 
   private func askByPAM() -> Answer {
@@ -188,10 +201,12 @@ struct Dialog {
     }
   }
 
-  private func ask(_ prompt: String, _ isRight: (borrowing SecretBytes) -> Bool) -> Answer {
+  private func ask(
+    _ prompt: String, _ owner: String = "the vault", _ isRight: (borrowing SecretBytes) -> Bool
+  ) -> Answer {
     attempt { () throws(Pinentry.Failure) in
       let pinentry = try pinentry(
-        "To agree, type the passphrase of the vault."
+        "To agree, type the passphrase of \(owner)."
           + (more.isOffered ? " Leave it empty for more choices: \(choices?.words ?? "")." : ""))
       for failures in 0..<Self.attempts {
         let secret = try pinentry.secret(prompt, error: Self.wrong("Wrong passphrase", failures))

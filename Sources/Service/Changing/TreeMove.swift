@@ -18,6 +18,7 @@ package struct TreeMove {
   /// - Throws: `Failure` where the source is missing, the target is taken, or the two are of different kinds.
   package init(_ source: TreePath, to target: TreePath, in session: TreeSession) throws {
     self.session = session
+    try Self.requireWhole(source, target)
     let source = source.ofItem
     self.source = source
     node = try session.node(at: source)
@@ -68,6 +69,19 @@ extension TreeMove {
     return target.appending(source.name)
   }
 
+  /// An item goes as a whole: its URI alone would be another item's.
+  private static func requireWhole(_ source: TreePath, _ target: TreePath) throws {
+    guard let path = [source, target].first(where: { $0.components.first == "keychain" && $0.isOfCode })
+    else { return }
+    let (from, to) = (source.string.quotedForShell, target.string.quotedForShell)
+    let remedy =
+      source.isOtpauth && target.isOtpauth
+      ? "`keyhole get \(from) | keyhole set \(to)` copies it to an item that is there"
+      : "name the items themselves"
+    throw Failure(
+      path.string, "it is a part of an item, and items are moved and copied as a whole; \(remedy)")
+  }
+
   private func requireSameKind() throws {
     let (from, to) = (source.components, target.components)
     guard from[0] == to.first else {
@@ -111,16 +125,19 @@ extension TreeMove {
     let (from, to) =
       source.isItem && source.components[1] != "other" ? (source.parent, target.parent) : (source, target)
     guard from.components.count == 3, !from.isItem, from.string != to.string, let rules = try rules(of: from),
-      try self.rules(of: to) != rules
+      try self.rules(of: to, isNew: true) != rules
     else { return }
     throw Failure(
       from.string,
-      "it has rules for programs, which would no longer hold; give \(to.string) the same `keyhole.programs` first"
+      "it has rules for programs, which would no longer hold; `keyhole attr \(to.string.quotedForShell) keyhole.programs RULES` gives the "
+        + "new place the same ones, as `keyhole attr \(from.string.quotedForShell) keyhole.programs` prints them"
     )
   }
 
-  private func rules(of folder: TreePath) throws -> [UInt8]? {
-    guard let node = try session.existingNode(at: folder) else { return nil }
+  /// `isNew`: nothing has to be in the folder: rules are kept for it all the same.
+  private func rules(of folder: TreePath, isNew: Bool = false) throws -> [UInt8]? {
+    let node = try session.existingNode(at: folder) ?? (isNew ? session.ruleFolder(at: folder) : nil)
+    guard let node else { return nil }
     return try session.attempt(folder) { () throws(StoreError) in
       do throws(StoreError) { return try session.tree.attribute("user.keyhole.programs", of: node) } catch {
         guard error == .noSuchAttribute else { throw error }

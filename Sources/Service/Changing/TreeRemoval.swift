@@ -27,6 +27,11 @@ package struct TreeRemoval {
     }
     self.path = path
     self.session = session
+    if path.isOtpauth, try session.existingNode(at: path.parent) != nil,
+      try session.existingNode(at: path) == nil
+    {
+      throw Failure(path.string, "the item has none; nothing was removed", .notFound)
+    }
     node = try session.node(at: path)
     isOfTree = node.isPermanent
     guard scope == .withContent || !node.isDirectory || path.isItem else {

@@ -1,3 +1,4 @@
+import Cluster
 package import ClusterAccess
 import KeychainSelection
 import Layers
@@ -53,6 +54,10 @@ final class MountedCluster: Sendable {
 
   /// Whether the keychain that is shown is another one.
   var isBesideKeychain: Bool { !showsKeychain }
+
+  /// The record of this device, which its passphrase opens.
+  var deviceRecord: [UInt8] { opened.store.deviceRecord }
+
   private let showsKeychain: Bool
 
   /// nil: the keychain is another one.

@@ -16,6 +16,7 @@ final class MountConfiguration: Sendable {
   private struct State {
     var settings: SettingsStore?
     var keychain: KeychainStore?
+    var device: (@Sendable () -> [UInt8])?
     /// As it was read last: it holds while the vault is locked.
     var sealed: [ConfigurationKey: SettingValue] = [:]
   }
@@ -30,6 +31,11 @@ final class MountConfiguration: Sendable {
   func follow(_ stores: Stores) {
     state.withLock { ($0.settings, $0.keychain) = (stores.settings, stores.keychain) }
   }
+
+  /// The record of this device, where the items are those of a cluster: a person proves to be its user by its passphrase.
+  func follow(device: @escaping @Sendable () -> [UInt8]) { state.withLock { $0.device = device } }
+
+  fileprivate var device: [UInt8]? { state.withLock { $0.device }?() }
 
   /// The settings of the suite, and those of it that are not followed.
   var suite: SuiteConfiguration {
@@ -101,7 +107,9 @@ private struct ConfiguredAuthenticator: Authenticator {
 
   init(_ configuration: MountConfiguration, _ places: StoragePaths) {
     self.configuration = configuration
-    person = HelperAuthenticator(vault: places.vault, state: places.state)
+    person = HelperAuthenticator(vault: places.vault, state: places.state) { [weak configuration] in
+      configuration?.device
+    }
   }
 
   func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {

@@ -143,7 +143,13 @@ private struct KeychainOpener {
     if choice == .cluster { return try openCluster(opening) }
     if let engine = try openByMount(opening) { return engine }
     guard let engine = try places.open(opening).engine else { throw Failure(nil, "there is no keychain") }
-    do throws(StoreError) { try unlock(engine) } catch { throw Failure(choice.rawValue, error) }
+    do throws(StoreError) { try unlock(engine) } catch {
+      guard error == .locked, choice == .vault else { throw Failure(choice.rawValue, error) }
+      throw Failure(
+        choice.rawValue,
+        "it is locked, and no passphrase was given: it is asked for on a terminal, else it is the first line of standard input; nothing was moved",
+        .locked)
+    }
     return engine
   }
 

@@ -29,10 +29,14 @@ package final class RemovalNotice {
     guard let days = session.retention(of: path)?.days, !items.isEmpty else { return nil }
     let duration = days == 1 ? "1 day" : "\(days) days"
     if items.count == 1 {
-      let isKept = (try? session.versions(at: TreePath(items[0])))?.last?.changes.contains(.removal) ?? false
-      return isKept
-        ? "kept for \(duration): `keyhole undo \(items[0])` brings it back"
-        : "it is gone for good; nothing of it is kept"
+      let kept = (try? session.versions(at: TreePath(items[0]))) ?? []
+      let path = items[0].quotedForShell
+      if kept.last?.changes.contains(.removal) == true {
+        return "kept for \(duration): `keyhole undo \(path)` brings it back"
+      }
+      return kept.isEmpty
+        ? "it is gone for good; nothing of it is kept"
+        : "its last value is gone for good, and earlier ones are kept: `keyhole history --purge \(path)` deletes them"
     }
     let kept = Set((try? session.pathsWithHistory(below: path)) ?? [])
     let count = items.count { kept.contains($0) }

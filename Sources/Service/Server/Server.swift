@@ -51,6 +51,9 @@ package final class Server: Sendable {
     opening.reading = .fewItems
     let cluster = try MountedCluster(options, places)
     self.cluster = cluster
+    if let cluster, !cluster.isBesideKeychain {
+      configuration.follow(device: { cluster.deviceRecord })
+    }
     stores = try Stores(
       places, keychain: opening, controller: configuration.accessController(places, record),
       unlocking: configuration.unlockController(places), loadingSettings: true, cluster: cluster)

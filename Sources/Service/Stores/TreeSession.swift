@@ -136,6 +136,15 @@ package struct TreeSession {
     }
   }
 
+  /// The folder of a service or a server, in which nothing has to be yet: rules for it are kept all the same. nil: the path leads elsewhere.
+  package func ruleFolder(at path: TreePath) throws -> Node? {
+    guard path.components.count == 3, ["generic", "internet"].contains(path.components[1]), !path.isItem
+    else {
+      return nil
+    }
+    return try madeFolder(of: path.appending("value"))
+  }
+
   /// Refuses to write a file that no store would keep: a scratch file lives as long as the process that made it, which
   /// here is one command.
   ///
@@ -198,16 +207,30 @@ package struct TreeSession {
       try attempt(path) { () throws(StoreError) in try staged.write(bytes) }
       return stores.settleKeychain()
     }
-    let folder = try madeFolder(of: path)
+    var tries = replacing ? Self.tries : 1
     try attempt(path) { () throws(StoreError) in
-      let permit = try tree.permission(toCreate: path.name.utf8, in: folder, .write, by: caller)?.fetch()
-      let handle = try tree.create(
-        path.name.utf8, in: folder, [.write, .truncate], exclusive: !replacing, by: caller, permit)
-      defer { handle.close() }
-      try handle.write(bytes, at: 0, by: caller)
-      try handle.flush(by: caller)
+      while true {
+        tries -= 1
+        do throws(StoreError) { return try store(bytes, at: path, replacing: replacing) } catch {
+          // Another process has made or removed it in this moment.
+          guard tries > 0, error == .exists || error == .notFound else { throw error }
+          try? stores.keychain?.refresh()
+        }
+      }
     }
     if path.isSecret { stores.settleKeychain() }
+  }
+
+  private static let tries = 10
+
+  private func store(_ bytes: Span<UInt8>, at path: TreePath, replacing: Bool) throws(StoreError) {
+    let folder = try tree.makeDirectories(at: path.components.dropLast())
+    let permit = try tree.permission(toCreate: path.name.utf8, in: folder, .write, by: caller)?.fetch()
+    let handle = try tree.create(
+      path.name.utf8, in: folder, [.write, .truncate], exclusive: !replacing, by: caller, permit)
+    defer { handle.close() }
+    try handle.write(bytes, at: 0, by: caller)
+    try handle.flush(by: caller)
   }
 
   /// Sets an attribute of Keyhole's of the item of a path, which need not be there yet.

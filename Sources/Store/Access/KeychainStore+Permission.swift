@@ -167,9 +167,10 @@ extension KeychainStore {
   private nonisolated func offeredRule(
     for subject: PermissionRequest.Subject, _ item: Item
   ) throws(StoreError) -> OfferedRule? {
-    guard subject.offersRule, engine.readOnlyReason == nil, let program = subject.caller.ruleProgram else {
-      return nil
-    }
+    guard subject.offersRule, engine.readOnlyReason == nil, let program = subject.caller.ruleProgram,
+      // A path with a line feed can stand in none.
+      ProgramRules.text(nil, adding: .allow, for: program) != nil
+    else { return nil }
     // A question that takes a yes asks for less than a change of rules does.
     let demand = try demand(of: item, .change, .none)
     guard subject.demand != nil, subject.demand != demand, demand != .consent else {

@@ -38,8 +38,8 @@ struct ClusterKeychainLock: LockingKeychain {
 
   var needsPassphrase: Bool { device.needsPassphrase }
 
-  /// False: the class that needs one is bound to a device.
-  func hasPasscode(sealed: Bool) -> Bool { false }
+  /// The passphrase of this device stands for the passcode. The class that needs one is bound to a device, and not stored in a cluster.
+  func hasPasscode(sealed: Bool) -> Bool { device.needsPassphrase }
 
   func lock() throws(StoreError) {
     keys.lock()

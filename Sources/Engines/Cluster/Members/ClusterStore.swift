@@ -74,6 +74,9 @@ package final class ClusterStore: Sendable, ClusterLock {
 
   package var needsPassphrase: Bool { state.use { $0.device.takesPassphrase } }
 
+  /// The content of the file of this device's keys, as it was when the store was opened: a file that replaces it later proves nothing.
+  package var deviceRecord: [UInt8] { state.use { $0.device.encoded } }
+
   /// Opens this device's keys with its passphrase, and with them the store's; where the cluster does not answer, by the copy on this
   /// device, if it keeps one: then `isOffline`.
   ///

@@ -121,7 +121,16 @@ extension PassphraseChange {
   /// On a terminal it is asked for until it is right, three times at most.
   private static func askPresent(_ vault: VaultEngine, _ places: StoragePaths) throws -> SecretBytes {
     guard vault.needsPassphrase else { return try SecretBytes() }
-    guard SecretInput.isTyped else { return try SecretInput.readLine() }
+    guard SecretInput.isTyped else {
+      let present = try SecretInput.readLine()
+      guard !present.isEmpty else {
+        throw Failure(
+          nil,
+          "no passphrase was given: the present one is the first line of standard input; nothing was changed",
+          .locked)
+      }
+      return present
+    }
     return try SecretInput.askRepeatedly { try typePresent(vault, places) }
   }
 

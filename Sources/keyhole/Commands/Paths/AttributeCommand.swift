@@ -43,9 +43,12 @@ struct AttributeCommand: ParsableCommand {
     quiet.apply()
     let opened = try OpenedPath(path, .items)
     let (path, session) = (opened.path, opened.session)
-    let node = try session.storedNode(at: path)
-    guard let name else { return try list(node, path, session) }
-    let full = name.hasPrefix("user.") ? name : "user." + name
+    let full = name.map { $0.hasPrefix("user.") ? $0 : "user." + $0 }
+    // Rules for a service come before the secrets that they are to guard.
+    let isOfRules = full == Self.programs && (value != nil || remove)
+    let present = try isOfRules ? session.existingNode(at: path) ?? session.ruleFolder(at: path) : nil
+    let node = try present ?? session.storedNode(at: path)
+    guard let full else { return try list(node, path, session) }
     try session.attempt(path) { () throws(StoreError) in
       if remove {
         let permit = try session.tree.permission(toSet: full, to: nil, of: node, by: .current)?.fetch()
