@@ -57,7 +57,9 @@ package struct ClusterReport: Sendable {
   /// The remedy of what is refused.
   private let remedy: String
 
-  init(_ opened: OpenedCluster, _ failure: StoreError?, _ comparison: SightsComparison) {
+  init(
+    _ opened: OpenedCluster, _ failure: StoreError?, _ comparison: SightsComparison, isRotating: Bool
+  ) {
     (address, device) = (opened.address.text, opened.store.device.text)
     isEncrypted = opened.address.security != nil
     let followed = [opened.suites.silence, opened.keychain.silence].compactMap { $0 }.min()
@@ -70,7 +72,9 @@ package struct ClusterReport: Sendable {
     compared = comparison.time
     journalled = opened.suites.journalled + opened.keychain.journalled
     let problems = opened.suites.problems() + opened.keychain.problems()
-    isRotating = opened.store.isRotating
+    // The keys that this process has may be those of before the end of a rotation.
+    self.isRotating = isRotating && opened.store.isRotating
+    if !problems.isEmpty || opened.store.isRotating { opened.lookAgainLater() }
     remedy = problems.first?.remedy ?? ""
     (condition, reason) = Self.judge(opened, failure, comparison, refusal, silence, problems)
   }
@@ -93,7 +97,7 @@ package struct ClusterReport: Sendable {
       return (refusal.isOfOtherCluster ? .otherCluster : .setBack, reason)
     }
     // Later contents are sealed under keys that this device has not, and do not fit its copy.
-    if comparison.isRemoved || !problems.isEmpty && opened.store.isRemoved() { return (.removed, "") }
+    if comparison.isRemoved { return (.removed, "") }
     if case .unauthorized(let reason)? = refusal { return (.accessDenied, reason) }
     if let problem = problems.first { return (.refused, "\(problem.subject): \(problem.reason)") }
     if let failure {

@@ -27,6 +27,10 @@ package final class OpenedCluster: Sendable {
     /// Why this device was not opened with that; nil: it was, or a person has to type one.
     var failure: StoreError?
     var comparison = SightsComparison()
+    /// Whether a rotation of the keys was found to be unfinished, when the keys were fetched last.
+    var isRotating = false
+    /// When something was looked at because of a report.
+    var looked: ContinuousClock.Instant?
     /// The last time that a majority of the servers was asked for the report, and why there was no answer.
     var asked: (at: ContinuousClock.Instant, failure: ClusterError?)?
   }
@@ -166,9 +170,26 @@ extension OpenedCluster {
   /// Says what this device has seen, and compares what the others say with what is shown here.
   package func compareSights() {
     guard isReadable else { return }
+    if store.isRotating { try? store.renew() }
+    state.withLock { $0.isRotating = store.isRotating }
     let fresh = SightsComparison(store, suites, keychain, after: state.withLock { $0.comparison })
     state.withLock { $0.comparison = fresh }
     if fresh.isRemoved { store.forgetOffline() } else { store.updateOffline() }
+  }
+
+  /// So long nothing is looked at again because of a report.
+  private static let rest = Duration.seconds(3)
+
+  /// Looks whether this device was removed, and whether a rotation is still unfinished: on a thread of its own, as no report waits for the
+  /// servers.
+  func lookAgainLater() {
+    let isDue = state.withLock { state in
+      if let last = state.looked, last + Self.rest > .now { return false }
+      state.looked = .now
+      return !state.isClosed
+    }
+    guard isDue else { return }
+    Background.run { [weak self] in self?.compareSights() }
   }
 
   /// Whether settings can be read: this device was unlocked.
@@ -201,8 +222,8 @@ extension OpenedCluster {
 
   /// The state for `keyhole status`.
   package var report: ClusterReport {
-    let (failure, comparison) = state.withLock { ($0.failure, $0.comparison) }
-    return ClusterReport(self, failure, comparison)
+    let (failure, comparison, isRotating) = state.withLock { ($0.failure, $0.comparison, $0.isRotating) }
+    return ClusterReport(self, failure, comparison, isRotating: isRotating)
   }
 }
 

@@ -230,6 +230,7 @@ import Testing
           printf longer-$n | keyhole set keychain/generic/t/$n; wc -c < t/$n/value >> $OUT/seen
           keyhole rm --yes keychain/generic/t/$n; ! cat t/$n/value 2> /dev/null; keyhole undo -q keychain/generic/t/$n; cat t/$n/value >> $OUT/seen
           printf x | keyhole set keychain/generic/w/A$n; keyhole view v$n --format env --from keychain/generic/w/A$n > /dev/null; cat "$MOUNT"/views/v$n > /dev/null
+          keyhole rm -r --yes keychain/generic/w; ! ls w 2> /dev/null
           keyhole set defaults/a/k "x $(seq -s ' ' $n)"; stat -c %s "$MOUNT"/defaults/a/k > $OUT/size; wc -c < "$MOUNT"/defaults/a/k | cmp - $OUT/size
         done
         """, within: .seconds(90))

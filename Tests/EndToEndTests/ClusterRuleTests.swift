@@ -91,8 +91,10 @@ import Testing
       #expect(approval.status == 0, "\(approval)")
       #expect(try reader.finish().text == "secret")
       // The class that needs a passphrase is bound to a device.
+      try one.check("printf x | keyhole set keychain/generic/service/bound")
       try one.refuses(
-        "setfattr -n user.keyhole.accessible -v whenPasscodeSetThisDeviceOnly \(Self.item)", .notSupported)
+        "setfattr -n user.keyhole.accessible -v whenPasscodeSetThisDeviceOnly keychain/generic/service/bound",
+        .notSupported)
     }
   }
 

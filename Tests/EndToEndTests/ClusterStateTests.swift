@@ -126,6 +126,28 @@ import Testing
     }
   }
 
+  /// Mounts take over the end of a rotation, and a typing error in a number removes nothing.
+  @Test func aRotationThatHasEndedIsNoProblem() async throws {
+    try await withClusterMachines { machines in
+      try machines.create()
+      try machines.join()
+      let (one, other) = (try machines.mount(machines.one), try machines.mount(machines.other))
+      try one.check("mkdir defaults/app; echo 1 > defaults/app/volume")
+      try other.shows("1\n", at: "defaults/app/volume")
+      let wrong = try machines.cluster("remove ffffff", [ClusterMachines.passphrase], on: machines.one)
+      #expect(wrong.status == 1 && wrong.error.contains("no member has this number"), "\(wrong)")
+      for value in 2...4 {
+        try machines.succeeds("rotate", [ClusterMachines.passphrase], on: machines.one)
+        try one.check("echo \(value) > defaults/app/volume")
+        try other.shows("\(value)\n", at: "defaults/app/volume")
+        for world in [machines.one, machines.other] {
+          let doctor = try world.sh("keyhole doctor")
+          #expect(!doctor.text.contains("new keys were made"), "\(doctor)")
+        }
+      }
+    }
+  }
+
   /// A member that was removed forgets its keys, and asks again.
   @Test func removedMemberJoinsAgain() async throws {
     try await withClusterMachines { machines in

@@ -418,9 +418,11 @@ extension World {
       try keyhole.check(
         """
         for n in $(seq 24); do printf $n | keyhole set keychain/generic/par/s$((n % 2)) & pids="$pids $!"; done
+        # Of a suite that is new, too.
+        for n in $(seq 16); do keyhole set -q defaults/par/k$n $n & pids="$pids $!"; done
         for pid in $pids; do wait $pid || echo failed; done
-        ls keychain/generic/par
-        """, prints: "s0\ns1\n", within: .seconds(50))
+        ls keychain/generic/par; ls defaults/par | wc -l
+        """, prints: "s0\ns1\n16\n", within: .seconds(50))
     }
   }
 

@@ -21,7 +21,7 @@ import Testing
     }
   }
 
-  /// On a terminal an empty line alone doesn't do.
+  /// On a terminal two empty lines don't do.
   @Test func theRemovalIsConfirmed() async throws {
     try await withWorld { world in
       try world.check(
@@ -33,6 +33,8 @@ import Testing
         try terminal.wait(for: "Present passphrase:")
         try terminal.type("horse\r")
         try terminal.wait(for: "New passphrase")
+        try terminal.type("\r")
+        try terminal.wait(for: "Once more:")
         try terminal.type("\r")
         try terminal.wait(for: "`yes` does it")
         try terminal.type(answer + "\r")
@@ -347,7 +349,7 @@ import Testing
       try terminal.wait(for: "New passphrase")
       try terminal.type("hunter2\r")
       try terminal.wait(for: "This passphrase is weak")
-      try terminal.wait(for: "`yes` does:")
+      try terminal.wait(for: "`yes` does")
       try terminal.type("\r")
       try terminal.wait(for: "New passphrase")
       try terminal.type(Self.strong + "\r")

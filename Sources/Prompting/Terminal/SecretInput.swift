@@ -36,6 +36,18 @@ package enum SecretInput {
     return line
   }
 
+  /// The same; nil: the input has ended, which is no empty line.
+  package static func askForLine(_ prompt: String) throws -> SecretBytes? {
+    let line = try HiddenTyping.run(on: StandardStream.input.number) {
+      try HiddenTyping.showingAgain(prompt.visible, on: StandardStream.errors.number) {
+        StandardError.write(prompt)
+        return try nextLine()
+      }
+    }
+    StandardError.write("\n")
+    return line
+  }
+
   /// Runs `body`, which asks on the terminal until an answer is right: what is typed while it tries one is neither shown nor kept.
   package static func askRepeatedly<Value: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Value

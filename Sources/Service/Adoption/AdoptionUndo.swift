@@ -96,7 +96,10 @@ package struct AdoptionUndo {
     guard let link = try? Files.target(ofLink: path),
       let other = entries.last(where: { $0.link == link && $0.stage == .adopted })
     else { return Failure(path, "it was not adopted; nothing was changed", .notFound) }
-    let (file, copy) = (path.quotedForShell, (path + ".plain").quotedForShell)
+    let free = ["", "-2", "-3", "-4", "-5"].map { "\(path).plain\($0)" }.first { !Files.hasName($0) }
+    let (file, copy) = (
+      path.quotedForShell, (free ?? "\(path).plain-\(CurrentProcess.number)").quotedForShell
+    )
     return Failure(
       path,
       "it is a copy of the link of \(other.file), which was adopted; nothing was changed. `cp \(file) \(copy) && mv \(copy) \(file)` makes "

@@ -242,7 +242,7 @@ extension ClusterDevice {
     }
   }
 
-  /// Takes a member away, by the beginning of its number; nil: none. All keys are made new. Where a removal was interrupted, it goes on.
+  /// Takes a member away, by the beginning of its number; nil: none. All keys are made new. Without a member, a rotation that was interrupted goes on.
   ///
   /// - Throws: `Failure`, which says what was done.
   package func rotate(removing prefix: String?, _ passphrase: borrowing SecretBytes) throws {
@@ -254,16 +254,18 @@ extension ClusterDevice {
       var removed: [ItemKey] = []
       if let prefix {
         removed = try store.members().map(\.id).filter { $0.text.hasPrefix(prefix) }
-        guard removed.count == 1 || removed.isEmpty && store.isRotating else {
+        guard removed.count == 1 else {
+          let rest =
+            store.isRotating
+            ? "; the last rotation of the keys is not finished: `keyhole cluster rotate` goes on" : ""
           throw .notPermitted(
-            reason: removed.isEmpty ? "no member has this number" : "several members' numbers begin like this"
-          )
+            reason: (removed.isEmpty
+              ? "no member has this number" : "several members' numbers begin like this") + rest)
         }
-        done = "the member is removed, and the keys are new"
-        guard !removed.isEmpty else { return }
-      } else {
-        done = "the keys are new"
       }
+      done = prefix == nil ? "the keys are new" : "the member is removed, and the keys are new"
+      // One that was interrupted goes on: its keys are the newest.
+      guard prefix != nil || !store.isRotating else { return }
       try store.beginRotation(removing: removed, passphrase)
     }
     let (suites, keychain) = (store.suites(propertyLists: PropertyLists()), store.keychain())
@@ -287,7 +289,9 @@ extension ClusterDevice {
       try Self.unlock(store, passphrase)
       let suites = store.suites(propertyLists: PropertyLists())
       defer { suites.close() }
-      try suites.discard(suite)
+      do throws(StoreError) { try suites.discard(suite) } catch .notFound {
+        throw .notPermitted(reason: "the store has no suite \(suite.string)")
+      }
     }
   }
 

@@ -53,8 +53,8 @@ extension StoragePaths {
     guard layers.isEmpty || direction == .toCluster else {
       throw Failure(
         mount.path,
-        "it shows settings in layers, which are the fleet's; `keyhole cp` copies a suite, and a mount of the store without `layers=` shows "
-          + "the suites of no layer")
+        "it shows settings in layers, which other machines have too: they stay. A mount of the store without `layers=` moves the suites of no layer"
+      )
     }
     return suites
   }

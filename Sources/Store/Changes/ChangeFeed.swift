@@ -85,6 +85,7 @@ private final class Listener: Sendable {
         state.waiting = []
         // It stands for all of them.
         state.taken = state.published - 1
+        for index in state.waiters.indices { state.waiters[index].count = state.published }
         state.heard = [Change(.overflow, .everything, origin: .external)]
       }
       return state.taker.take().map { ($0, state.next()) }

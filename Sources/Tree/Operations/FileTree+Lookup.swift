@@ -136,7 +136,7 @@ extension FileTree {
     return try settings.suite(place.suite).fetch()?.entries[place.key] != nil
   }
 
-  private func folderExists(_ place: FolderPlace) throws(StoreError) -> Bool {
+  func folderExists(_ place: FolderPlace) throws(StoreError) -> Bool {
     if overlay.withLock({ $0.stagedFolders(of: place.itemClass).contains(place) }) { return true }
     let keychain = try requireKeychain()
     guard let plain = place.name.plain else { return try plainFolder(place) != nil }

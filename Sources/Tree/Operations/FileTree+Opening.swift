@@ -52,7 +52,7 @@ extension FileTree {
       guard let last = node.state.withLock({ $0.lastEntry }) else { throw .notFound }
       entry = last
     }
-    if mode.contains(.write) {
+    if mode.contains(.write) || mode.contains(.truncate) {
       try settings.suite(place.suite).requireWritable()
       if !node.isRemoved,
         let reason = try settings.engine.origins?.obstacle(toChanging: place.key, in: place.suite)

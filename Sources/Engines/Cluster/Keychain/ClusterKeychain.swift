@@ -136,7 +136,9 @@ package final class ClusterKeychain: KeychainEngine {
   package func problems() -> [Problem] {
     guard let reason = readOnlyReason else { return [] }
     return [
-      Problem(subject: "the cluster", reason: reason, remedy: "`keyhole cluster status` says what to do")
+      Problem(
+        subject: "the cluster", reason: reason,
+        remedy: "if it was restored on purpose, `keyhole cluster accept` takes it as it is")
     ]
   }
 }

@@ -87,10 +87,13 @@ extension ClusterStore {
     }
     guard damaged.isEmpty else {
       let paths = damaged.joined(separator: ", ")
+      let isOfSuites = damaged.allSatisfy { $0.hasPrefix("defaults/") }
       throw .notPermitted(
         reason:
-          "\(paths) \(damaged.count == 1 ? "is" : "are") damaged, and can't be sealed again; all else is. `keyhole cluster discard` "
-          + "removes a damaged suite")
+          "\(paths) \(damaged.count == 1 ? "is" : "are") damaged, and can't be sealed again; all else is. "
+          + (isOfSuites
+            ? "`keyhole cluster discard` removes a damaged suite"
+            : "A snapshot of the cluster brings it back"))
     }
     let stored: KeyValue?
     do throws(ClusterError) { stored = try session.read([KeyRange(key: paths.ring)]).values[0].first } catch {
@@ -111,12 +114,6 @@ extension ClusterStore {
 
   /// The members of the store as they are now. - Throws: `damaged`, `unreachable`.
   package func members() throws(StoreError) -> [MemberKeys] { Array(try fetchLog().members.values) }
-
-  /// Whether this device is no member any more; false where the cluster does not say.
-  package func isRemoved() -> Bool {
-    guard let members = try? members() else { return false }
-    return !members.contains { $0.id == device }
-  }
 
   /// This device's number.
   package var device: ItemKey { state.use { $0.device.id } }

@@ -102,7 +102,7 @@ package final class ClusterStore: Sendable, ClusterLock {
   }
 
   /// Fetches the keys again, after another device has made new ones. - Throws: `locked`.
-  func renew() throws(StoreError) {
+  package func renew() throws(StoreError) {
     guard let member = state.use({ $0.member }) else { throw .locked }
     try open(member, record)
   }

@@ -24,7 +24,7 @@ struct ClusterJoinCommand: ParsableCommand {
   )
   var recover = false
 
-  @Flag(help: "Forget a request of this device that was not confirmed.")
+  @Flag(help: "Forget the keys of this device, which was removed, or has asked and was not confirmed.")
   var withdraw = false
 
   @Flag(help: "Take a weak passphrase too, without a question.")

@@ -23,14 +23,20 @@ enum NewPassphrase {
       return new
     }
     while true {
-      let new = try SecretInput.ask("New passphrase (empty: none): ")
+      let new = try typed("New passphrase (empty: none): ")
       let strength = new.withSpan(0..<new.count) { PassphraseStrength($0) }
-      if new.isEmpty { return new }
-      guard try allowsWeak || !strength.isWeak || isWanted(strength) else { continue }
-      let again = try SecretInput.ask("Once more: ")
+      guard try new.isEmpty || allowsWeak || !strength.isWeak || isWanted(strength) else { continue }
+      let again = try typed("Once more: ")
       guard new == again else { throw Failure(nil, "the passphrases do not match; nothing was changed") }
       return new
     }
+  }
+
+  private static func typed(_ prompt: String) throws -> SecretBytes {
+    guard let line = try SecretInput.askForLine(prompt) else {
+      throw Failure(nil, "the input ended before the new passphrase; nothing was changed")
+    }
+    return line
   }
 
   private static func isWanted(_ strength: PassphraseStrength) throws -> Bool {
@@ -41,7 +47,10 @@ enum NewPassphrase {
 
   /// Whether a person types `yes`, unseen: what was typed ahead may be a passphrase.
   static func isYes(_ question: String) throws -> Bool {
-    try SecretInput.ask(question) == SecretBytes(copying: Array("yes".utf8).span)
+    guard let answer = try SecretInput.askForLine(question) else {
+      throw Failure(nil, "there was no answer; nothing was changed", .refused)
+    }
+    return try answer == SecretBytes(copying: Array("yes".utf8).span)
   }
 }
 
