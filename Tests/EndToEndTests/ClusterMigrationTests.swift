@@ -144,11 +144,12 @@ import Testing
     }
   }
 
-  @Test func layersAreRefused() async throws {
+  /// Other machines have them too.
+  @Test func layersAreNotMovedFromTheCluster() async throws {
     try await withClusterMachines { machines in
       try machines.create()
       let one = try machines.mount(machines.one, "layers=fleet/all,host/one")
-      let output = try Self.migrate("files", "cluster", on: one.world)
+      let output = try Self.migrate("cluster", "files", on: one.world)
       #expect(output.status == 1 && output.error.contains("without `layers=`"), "\(output)")
       let other = try Self.migrate("files", "vault", on: one.world)
       #expect(other.status == 2, "\(other)")
