@@ -221,7 +221,8 @@ let package = Package(
     module(
       "Prompting",
       [
-        "CSystem", "ClusterRecords", "KeychainSelection", "LoginSessions", "Platform", "PromptHelper", "Model",
+        "CSystem", "ClusterRecords", "KeychainSelection", "LoginSessions", "Platform", "PromptHelper",
+        "Model",
         "SecretMemory", "Store", "Vault",
       ]),
 
