@@ -136,8 +136,15 @@ extension TreeMove {
 
   /// `isNew`: nothing has to be in the folder: rules are kept for it all the same.
   private func rules(of folder: TreePath, isNew: Bool = false) throws -> [UInt8]? {
-    let node = try session.existingNode(at: folder) ?? (isNew ? session.ruleFolder(at: folder) : nil)
-    guard let node else { return nil }
+    guard let node = try session.existingNode(at: folder) else {
+      guard isNew, folder.components.count == 3, let itemClass = ItemClass(rawValue: folder.components[1])
+      else {
+        return nil
+      }
+      return try session.attempt(folder) { () throws(StoreError) in
+        try session.tree.rules(forItemsOf: itemClass, in: folder.name).map { Array($0.utf8) }
+      }
+    }
     return try session.attempt(folder) { () throws(StoreError) in
       do throws(StoreError) { return try session.tree.attribute("user.keyhole.programs", of: node) } catch {
         guard error == .noSuchAttribute else { throw error }

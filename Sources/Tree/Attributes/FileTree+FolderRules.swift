@@ -22,6 +22,15 @@ extension FileTree {
     return try ruleScope(at: node.place)
   }
 
+  /// The rules for a service or a server in which nothing has to be yet; nil: there are none.
+  ///
+  /// - Throws: `invalidName`, `locked`, `damaged`.
+  public func rules(
+    forItemsOf itemClass: ItemClass, in folder: String
+  ) throws(StoreError) -> ExactString? {
+    try rules(at: .folder(FolderPlace(itemClass: itemClass, name: PathName(lookingUp: folder.utf8))))
+  }
+
   func rules(at place: Place) throws(StoreError) -> ExactString? {
     guard let keychain, let scope = try ruleScope(at: place) else { return nil }
     // A keychain that was never unlocked has no attributes, and listing those of its folder must not fail.

@@ -45,7 +45,7 @@ extension FileTree {
     case .keychain: ItemClass.allCases.map(Place.itemClass)
     case .itemClass(.other): try items(in: directory)
     case .itemClass(let itemClass): try folders(of: itemClass)
-    case .folder(let folder): try items(in: folder)
+    case .folder(let folder): try places(inFolder: folder)
     case .item(let item): try files(ofItem: item)
     case .view(.folder(let folder)): try files(in: folder)
     case .view(.file): throw .notDirectory
@@ -90,7 +90,7 @@ extension FileTree {
     }
   }
 
-  private func items(in folder: FolderPlace) throws(StoreError) -> [Place] {
+  private func places(inFolder folder: FolderPlace) throws(StoreError) -> [Place] {
     let places = try items(in: .folder(folder))
     // The kernel knows the name of one that is gone for a second.
     if places.isEmpty, try !folderExists(folder) { throw .notFound }

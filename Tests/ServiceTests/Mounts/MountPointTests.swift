@@ -42,7 +42,7 @@ import Testing
     #expect(try MountPoint(folder.path + "/Keyhole/", places).path == folder.path + "/Keyhole")
     unsafe rmdir(folder.path + "/Keyhole")
     #expect(try MountPoint(folder.path + "/./Keyhole", places).path == folder.path + "/Keyhole")
-    #expect(reason(folder.path + "/keyhole") == "there is no such folder; make it with `mkdir`")
+    #expect(reason(folder.path + "/keyhole") == "there is no such folder; make it with `mkdir -p`")
   }
 
   /// A file in the place of the home folder: also root can make nothing in it.
@@ -70,7 +70,7 @@ import Testing
   @Test func linkAndMissingFolderAreRefused() {
     unsafe symlink(folder.path, folder.path + "/link")
     #expect(reason(folder.path + "/link") == "it is a symbolic link; name the folder itself")
-    #expect(reason(folder.path + "/missing") == "there is no such folder; make it with `mkdir`")
+    #expect(reason(folder.path + "/missing") == "there is no such folder; make it with `mkdir -p`")
     #expect(reason("") == "the mount point is an empty path; name a folder of yours")
   }
 
