@@ -6,7 +6,8 @@ import Tree
 extension TreeSession {
   /// The values that a key, or the keys of a suite, have and had. Numbers and truth values are left out, which many settings share.
   package func settingValues(at path: TreePath) throws -> Set<SettingValue> {
-    try settingValues(of: keysBySuite(items(at: path) + [path.string]))
+    guard path.components.first == "defaults" else { return [] }
+    return try settingValues(of: keysBySuite(items(at: path) + [path.string]))
   }
 
   func settingValues(of keys: [ExactString: Set<ExactString>]) -> Set<SettingValue> {

@@ -75,7 +75,12 @@ package final class ClusterStore: Sendable, ClusterLock {
   package var needsPassphrase: Bool { state.use { $0.device.takesPassphrase } }
 
   /// The content of the file of this device's keys, as it was when the store was opened: a file that replaces it later proves nothing.
-  package var deviceRecord: [UInt8] { state.use { $0.device.encoded } }
+  /// Without the keys where no passphrase seals them.
+  package var deviceRecord: [UInt8] {
+    var device = state.use { $0.device }
+    if !device.takesPassphrase { device.content = [] }
+    return device.encoded
+  }
 
   /// Opens this device's keys with its passphrase, and with them the store's; where the cluster does not answer, by the copy on this
   /// device, if it keeps one: then `isOffline`.

@@ -46,8 +46,14 @@ struct AttributeCommand: ParsableCommand {
     let full = name.map { $0.hasPrefix("user.") ? $0 : "user." + $0 }
     // Rules for a service come before the secrets that they are to guard.
     let isOfRules = full == Self.programs && (value != nil || remove)
-    let present = try isOfRules ? session.existingNode(at: path) ?? session.ruleFolder(at: path) : nil
-    let node = try present ?? session.storedNode(at: path)
+    let present = try isOfRules ? session.existingNode(at: path) : nil
+    let new = try isOfRules && present == nil ? session.ruleFolder(at: path) : nil
+    let node = try present ?? new ?? session.storedNode(at: path)
+    // The name may be a misspelt one.
+    if new != nil, !remove {
+      StandardError.note(
+        "\(path.string.escapedForTerminal): nothing is there yet; the rules hold for what is stored there")
+    }
     guard let full else { return try list(node, path, session) }
     try session.attempt(path) { () throws(StoreError) in
       if remove {
