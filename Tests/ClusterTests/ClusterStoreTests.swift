@@ -171,6 +171,17 @@ import VaultRecords
     #expect(try newKeychain.bytes(of: id) == Array("secret".utf8))
   }
 
+  /// The process that asks a person gets the keys sealed, or not at all.
+  @Test func aQuestionHasNoKeysInTheClear() throws {
+    let sealed = try devices.create()
+    let passphrase = try devices.passphrase("first")
+    _ = try DeviceRecord(sealed.deviceRecord.span).open(passphrase)
+    let open = try ClusterStore.create(
+      devices.client(), store: "open", files: devices.files("open"), passphrase: SecretBytes(), cost: .least)
+    let record = try DeviceRecord(open.deviceRecord.span)
+    #expect(!record.takesPassphrase && record.content.isEmpty)
+  }
+
   /// The snapshot is of a time at which the second device still belonged to the store.
   @Test func aRestoredListOfMembersIsSaid() throws {
     let first = try devices.create()

@@ -25,11 +25,15 @@ package enum SecretInput {
 
   /// A line that a person types on the terminal, unseen.
   package static func ask(_ prompt: String, limit: Int = lineLimit) throws -> SecretBytes {
+    try typed(prompt) { try readLine(limit: limit) }
+  }
+
+  private static func typed<Line: ~Copyable>(_ prompt: String, _ read: () throws -> Line) throws -> Line {
     let line = try HiddenTyping.run(on: StandardStream.input.number) {
       // A user who types at once must find the echo off, and earlier input must be dropped.
       try HiddenTyping.showingAgain(prompt.visible, on: StandardStream.errors.number) {
         StandardError.write(prompt)
-        return try readLine(limit: limit)
+        return try read()
       }
     }
     StandardError.write("\n")
@@ -38,14 +42,7 @@ package enum SecretInput {
 
   /// The same; nil: the input has ended, which is no empty line.
   package static func askForLine(_ prompt: String) throws -> SecretBytes? {
-    let line = try HiddenTyping.run(on: StandardStream.input.number) {
-      try HiddenTyping.showingAgain(prompt.visible, on: StandardStream.errors.number) {
-        StandardError.write(prompt)
-        return try nextLine()
-      }
-    }
-    StandardError.write("\n")
-    return line
+    try typed(prompt) { try nextLine() }
   }
 
   /// Runs `body`, which asks on the terminal until an answer is right: what is typed while it tries one is neither shown nor kept.
