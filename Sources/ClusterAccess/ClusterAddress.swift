@@ -1,4 +1,6 @@
 package import EtcdClient
+import Model
+import Platform
 
 /// A store in a cluster, and the way to it.
 package struct ClusterAddress: Hashable, Sendable {
@@ -30,8 +32,10 @@ package struct ClusterAddress: Hashable, Sendable {
 
   /// Whether every server is this machine: an address that no other machine sees.
   package var isLocal: Bool {
-    servers.allSatisfy { server in
-      server.hasPrefix("127.") || server.hasPrefix("localhost:") || server.hasPrefix("[::1]:")
+    servers.compactMap { EtcdEndpoint($0, isSecure: false) }.allSatisfy { server in
+      let parts = server.host.split(separator: ".", omittingEmptySubsequences: false)
+      let isLoopback = parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+      return isLoopback || server.host == "localhost" || server.host == "[::1]"
     }
   }
 
@@ -39,6 +43,14 @@ package struct ClusterAddress: Hashable, Sendable {
   package var problem: String? {
     if let security, (security.certificate == nil) != (security.key == nil) {
       return "`etcd-cert=` and `etcd-key=` belong together"
+    }
+    for (name, file) in [
+      ("etcd-ca", security?.authorities), ("etcd-cert", security?.certificate), ("etcd-key", security?.key),
+    ] {
+      guard let file else { continue }
+      do throws(Errno) { _ = try Descriptor(file, [.reading]) } catch {
+        return "`\(name)=\(file)` can't be read: \(error)"
+      }
     }
     if user != nil, security == nil, !isLocal {
       return "a password would go over the network unencrypted; `etcd-ca=` names the authority for TLS"

@@ -56,6 +56,13 @@ package struct ClusterFolders: Sendable {
     }
   }
 
+  /// Notes the address by which a store was reached, where it is another one than is noted. Its files may have been moved.
+  package func noteUse(of address: ClusterAddress) {
+    guard hasDevice(for: address.store), self.address(of: address.store) != address else { return }
+    // Without it, the next command needs the options again.
+    try? note(address)
+  }
+
   /// Forgets a device that does not belong to the store.
   package func forgetDevice(of store: String) {
     let files = files(of: store)

@@ -14,6 +14,10 @@ final class ClusterNews: Sendable {
   private let listeners = Mutex(Listeners())
   private let turns = SerialTurns()
   private let isWaiting = Atomic(false)
+  private let unlocked: @Sendable () -> Void
+
+  /// `unlocked` is called before the listeners after this device was unlocked.
+  init(_ unlocked: @escaping @Sendable () -> Void) { self.unlocked = unlocked }
 
   func follow(
     suite: @escaping @Sendable (ExactString) -> Void, items: @escaping @Sendable () -> Void,
@@ -37,6 +41,9 @@ final class ClusterNews: Sendable {
 
   func tellOpened() {
     let opened = listeners.withLock { $0.opened }
-    Background.run { opened() }
+    Background.run { [unlocked] in
+      unlocked()
+      opened()
+    }
   }
 }

@@ -21,6 +21,8 @@ package struct ClusterReport: Sendable {
     case refused
     /// This device was removed, or was never approved.
     case removed
+    /// This device has not confirmed the store's code, or has lost its state folder.
+    case unconfirmed
     /// The cluster refuses the certificate, the user or the password.
     case accessDenied = "access-denied"
     /// The cluster does not answer, and is asked again and again.
@@ -54,6 +56,10 @@ package struct ClusterReport: Sendable {
   package let journalled: Int
   /// A rotation of the keys was begun and is not finished.
   package let isRotating: Bool
+  /// The list of members is followed by entries that no member has signed.
+  package let hasStrayEntries: Bool
+  /// The beginning of the store's keys in the cluster.
+  private let prefix: String
   /// The remedy of what is refused.
   private let remedy: String
 
@@ -74,6 +80,8 @@ package struct ClusterReport: Sendable {
     let problems = opened.suites.problems() + opened.keychain.problems()
     // The keys that this process has may be those of before the end of a rotation.
     self.isRotating = isRotating && opened.store.isRotating
+    prefix = opened.store.session.paths.prefix
+    hasStrayEntries = comparison.hasStrayEntries
     if !problems.isEmpty || opened.store.isRotating { opened.lookAgainLater() }
     remedy = problems.first?.remedy ?? ""
     (condition, reason) = Self.judge(opened, failure, comparison, refusal, silence, problems)
@@ -98,16 +106,22 @@ package struct ClusterReport: Sendable {
     }
     // Later contents are sealed under keys that this device has not, and do not fit its copy.
     if comparison.isRemoved { return (.removed, "") }
-    if case .unauthorized(let reason)? = refusal { return (.accessDenied, reason) }
+    // A user may have the right to read, and none to change: what was refused last says so.
+    let refused = opened.store.session.refusal
+    for case .unauthorized(let reason)? in [refusal, refused] { return (.accessDenied, reason) }
     if let problem = problems.first { return (.refused, "\(problem.subject): \(problem.reason)") }
     if let failure {
       if case .unreachable = failure { return (.reconnecting, failure.message) }
       if case .notPermitted = failure { return (.removed, failure.message) }
       return (.locked, failure.message)
     }
-    if case .unavailable(let reason)? = refusal { return (.reconnecting, reason) }
+    switch refusal {
+    case .unavailable(let reason)?, .refused(let reason)?: return (.reconnecting, reason)
+    default: break
+    }
     guard silence == nil else { return (.reconnecting, "") }
-    if comparison.isFull { return (.full, "") }
+    if refused == .noSpace { return (.full, "") }
+    if opened.store.isUnconfirmed { return (.unconfirmed, ClusterStore.isNotConfirmed.message) }
     return opened.isReadable ? (.connected, "") : (.locked, "")
   }
 }
@@ -134,7 +148,9 @@ extension ClusterReport {
   }
 
   /// All that is wrong.
-  package var problems: [Problem] { [problem, problemOfCopy, problemOfRotation].compactMap { $0 } }
+  package var problems: [Problem] {
+    [problem, problemOfCopy, problemOfRotation, problemOfMembers].compactMap { $0 }
+  }
 
   private var problemOfRotation: Problem? {
     guard isRotating else { return nil }
@@ -143,6 +159,16 @@ extension ClusterReport {
       reason:
         "new keys were made, and not all is sealed under them: a device that was removed may still change the rest",
       remedy: "`keyhole cluster rotate` goes on, if no other device does it now")
+  }
+
+  private var problemOfMembers: Problem? {
+    guard hasStrayEntries else { return nil }
+    return Problem(
+      subject: address,
+      reason: "its list of members has entries that no member has signed; they count for nothing",
+      remedy:
+        "find out what writes to the servers beside Keyhole; `etcdctl get --prefix \(prefix)log/` shows them, "
+        + "and the next change of members takes the place of the first")
   }
 
   /// The fault of the copy of the keychain on this device; nil: it has none.
@@ -184,6 +210,7 @@ extension ClusterReport {
           "this device does not belong to the store any more",
           "`keyhole cluster join --withdraw` forgets its keys, so that it can ask again; or mount without the store"
         )
+      case .unconfirmed: ("this device can't be unlocked", self.reason)
       case .accessDenied:
         (
           "it refuses this client: \(self.reason)",

@@ -16,6 +16,7 @@ package final class OpenedCluster: Sendable {
   package let keychain: ClusterKeychain
   private let client: EtcdCluster
   private let news: ClusterNews
+  private let members: MembersLook
   private let state = Mutex(State())
 
   private struct State: ~Copyable {
@@ -49,11 +50,15 @@ package final class OpenedCluster: Sendable {
     if offlineDays == nil { folders.removeOfflineCopy(of: address.store) }
     store = try ClusterStore(
       client, store: address.store, files: folders.files(of: address.store), offlineDays: offlineDays)
-    let news = ClusterNews()
+    let news = ClusterNews { folders.noteUse(of: address) }
     self.news = news
     suites = store.suites(propertyLists: propertyLists) { news.tell($0) }
-    keychain = ClusterKeychain(store.session, lock: TellingLock(store, news)) { news.tellItems() }
+    let members = MembersLook()
+    self.members = members
+    keychain = ClusterKeychain(store.session, lock: TellingLock(store, news, members)) { news.tellItems() }
     keychain.keep(.standard)
+    store.session.setMembersObserver { members.take() }
+    members.follow { [weak self] in self?.lookAtMembers() }
   }
 
   /// From now on the change of a setting to this value counts as its removal, in what is kept of it.
@@ -83,6 +88,8 @@ package final class OpenedCluster: Sendable {
       hold(given)
       open()
     }
+    // Of a device that was removed nobody is asked for the passphrase.
+    if !isReadable { members.take() }
     compareLater()
   }
 
@@ -167,14 +174,24 @@ extension OpenedCluster {
     }
   }
 
-  /// Says what this device has seen, and compares what the others say with what is shown here.
+  /// Says what this device has seen, and compares what the others say with what is shown here. Where it was not unlocked yet, looks whether
+  /// it was removed.
   package func compareSights() {
-    guard isReadable else { return }
     if store.isRotating { try? store.renew() }
     state.withLock { $0.isRotating = store.isRotating }
     let fresh = SightsComparison(store, suites, keychain, after: state.withLock { $0.comparison })
     state.withLock { $0.comparison = fresh }
+    // Before it was unlocked nothing proves that a list of members goes on from the one that it has seen.
+    guard isReadable else { return }
     if fresh.isRemoved { store.forgetOffline() } else { store.updateOffline() }
+  }
+
+  /// The list of members has changed, or the keys: takes the new ones.
+  private func lookAtMembers() {
+    guard !state.withLock({ $0.isClosed }) else { return }
+    // Without its own keys, or as it was removed: the comparison says so.
+    try? store.renew()
+    compareSights()
   }
 
   /// So long nothing is looked at again because of a report.
@@ -231,10 +248,20 @@ extension OpenedCluster {
 private struct TellingLock: ClusterLock {
   private let store: ClusterStore
   private let news: ClusterNews
+  private let members: MembersLook
 
-  init(_ store: ClusterStore, _ news: ClusterNews) { (self.store, self.news) = (store, news) }
+  init(_ store: ClusterStore, _ news: ClusterNews, _ members: MembersLook) {
+    (self.store, self.news, self.members) = (store, news, members)
+  }
 
   var needsPassphrase: Bool { store.needsPassphrase }
+
+  var unlockRefusal: StoreError? {
+    let refusal = store.unlockRefusal
+    // It may have been approved since: the next question finds that out.
+    if refusal != nil { members.take() }
+    return refusal
+  }
 
   func lock() { store.lock() }
 

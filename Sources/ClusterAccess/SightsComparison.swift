@@ -14,8 +14,8 @@ struct SightsComparison: Sendable {
   private(set) var lastSights: [ItemKey: Timestamp] = [:]
   /// This device is no member any more.
   private(set) var isRemoved = false
-  /// The cluster's quota is used up.
-  private(set) var isFull = false
+  /// The list of members is followed by entries that no member has signed.
+  private(set) var hasStrayEntries = false
 
   init() {}
 
@@ -27,15 +27,15 @@ struct SightsComparison: Sendable {
     self = before
     do throws(StoreError) {
       isRemoved = try !store.members().contains { $0.id == store.device }
-      guard !isRemoved else { return }
+      hasStrayEntries = store.hasStrayEntries
+      guard !isRemoved, store.session.keys.isReadable else { return }
       let sights = try store.sights().filter { $0.member != store.device }
       lastSights = Dictionary(sights.map { ($0.member, $0.time) }) { max($0, $1) }
       findings = try store.compareSights(suites, keychain)
       time = .now
       try store.publishSight(suites, keychain)
-      isFull = false
     } catch {
-      if error == .noSpace { isFull = true }
+      // A later one does better; what the cluster has refused is noted by the session.
     }
   }
 }

@@ -222,9 +222,10 @@ extension KeychainConfiguration {
   private static let plain = "+plain-session"
   private static let noted = "+history="
 
-  /// The keychain of the running mount, else of the service without one, else as `auto`.
+  /// The keychain of the running mount, else of the service without one, else of a mount whose process has died, else as `auto`.
   package static func present(runtime folder: String) -> KeychainConfiguration {
-    MountRegistration.serving(in: folder).last?.keychain ?? KeychainConfiguration()
+    let mount = MountRegistration.serving(in: folder).last ?? MountRegistration.all(in: folder).last
+    return mount?.keychain ?? KeychainConfiguration()
   }
 
   /// Without `auto`: what was chosen, by the engine's name, and the vault's folder.

@@ -133,8 +133,10 @@ extension TreeFileSystem {
     _ reply: consuming Reply<Answer>, of subject: Subject, after error: StoreError, by caller: Caller,
     _ body: @escaping @Sendable (consuming Reply<Answer>) -> Void
   ) {
-    guard error == .locked, let request = tree.keychain?.unlockRequest(for: path(of: subject), by: caller)
-    else { return fail(reply, error, subject) }
+    guard error == .locked, let keychain = tree.keychain else { return fail(reply, error, subject) }
+    guard let request = keychain.unlockRequest(for: path(of: subject), by: caller) else {
+      return fail(reply, keychain.unlockRefusal ?? error, subject)
+    }
     let parked = reply.park { parked in
       request.withdraw()
       _ = parked.claim()?.fail(.EINTR)

@@ -1,6 +1,7 @@
 import Cluster
 import ClusterInMemory
 import ClusterRecords
+import Dispatch
 import EtcdClient
 import Model
 import SecretMemory
@@ -199,6 +200,33 @@ import VaultRecords
     #expect(try again.accept(one))
     #expect(try again.members().count == 2)
     #expect(try !devices.locked("first").accept(one))
+    // An earlier list that has gone on otherwise since, and is as long.
+    let after = try devices.unlocked("first")
+    _ = try devices.joined("third", after)
+    try after.saveSeen()
+    devices.cluster.restore(revision: revision)
+    #expect(try devices.locked("first").accept(one))
+  }
+
+  /// A mount learns of new members and keys by the watch that it has for items.
+  @Test func changesOfMembersAreReported() throws {
+    let first = try devices.create()
+    let second = try devices.joined("second", first)
+    let looks = DispatchSemaphore(value: 0)
+    second.session.setMembersObserver { looks.signal() }
+    let (suites, keychain) = (first.suites(propertyLists: PropertyLists()), first.keychain())
+    let followed = second.keychain()
+    defer {
+      suites.close()
+      keychain.close()
+      followed.close()
+    }
+    #expect(try followed.items().isEmpty)
+    let one = try devices.passphrase("first")
+    try first.beginRotation(removing: [second.device], one)
+    #expect(looks.wait(timeout: .now() + 60) == .success)
+    try first.finishRotation(suites: suites, keychain: keychain)
+    #expect(looks.wait(timeout: .now() + 60) == .success)
   }
 
   @Test func membersWhoStayFollowARotation() throws {

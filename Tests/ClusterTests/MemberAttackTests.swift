@@ -62,13 +62,56 @@ import VaultRecords
     }
     let forged = try log.next(.add(forger.publicKeys()), epoch: 1, identity: log.identity, by: forger)
     devices.cluster.put(paths.log(2), forged)
-    expect(.damaged(what: "")) { try devices.locked("first").unlock(one) }
+    let unlocked = try devices.unlocked("first")
+    #expect(try Set(unlocked.members().map(\.id)) == Set(first.members().map(\.id)))
+    #expect(try unlocked.members().count == 2 && unlocked.hasStrayEntries)
     devices.cluster.delete(paths.log(2))
-    try devices.locked("first").unlock(one)
+    _ = try unlocked.members()
+    #expect(!unlocked.hasStrayEntries)
+    // An entry that was seen is not replaced by one that does not follow.
+    devices.cluster.put(paths.log(1), forged)
+    expect(.damaged(what: "")) { try devices.locked("first").unlock(one) }
     devices.cluster.delete(paths.log(1))
     expect(.damaged(what: "")) { try devices.locked("first").unlock(one) }
     devices.cluster.put(paths.log(1), last.value)
     try devices.locked("first").unlock(one)
+  }
+
+  /// Garbage of someone who can write to the cluster, and has no keys.
+  @Test func strayEntriesStopNoMember() throws {
+    let first = try devices.create()
+    let paths = try ClusterPaths(store: "team")
+    let garbage = Array("garbage".utf8)
+    devices.cluster.put(paths.log(1), garbage)
+    devices.cluster.put(paths.log(0) + [0], garbage)
+    devices.cluster.put(paths.log(7), garbage)
+    #expect(try first.members().count == 1 && first.hasStrayEntries)
+    // A device joins, and another is removed: their entries take the place of what lies there.
+    let second = try devices.joined("second", first)
+    #expect(try #require(devices.cluster.value(paths.log(1))).value != garbage)
+    let one = try devices.passphrase("first")
+    devices.cluster.put(paths.log(2), garbage)
+    let (suites, keychain) = (first.suites(propertyLists: PropertyLists()), first.keychain())
+    defer {
+      suites.close()
+      keychain.close()
+    }
+    try first.rotate(removing: [second.device], one, suites: suites, keychain: keychain)
+    #expect(try first.members().count == 1 && devices.unlocked("first").members().count == 1)
+    // A device that was removed is not asked for its passphrase.
+    let removed = try devices.locked("second")
+    #expect(removed.unlockRefusal == nil)
+    _ = try removed.members()
+    expect(.notPermitted(reason: "")) { throw removed.unlockRefusal ?? .notFound }
+  }
+
+  /// Two devices at once: the entry that is there is not taken for a stray one.
+  @Test func anEntryThatFollowsIsNotReplaced() throws {
+    let first = try devices.create()
+    let log = try first.fetchLog()
+    _ = try devices.joined("second", first)
+    let paths = try ClusterPaths(store: "team")
+    expect(.notPermitted(reason: "")) { _ = try first.isFree(paths.log(1), after: log) }
   }
 
   @Test func aListOfMembersNeedsTheSignatureOfAMember() throws {

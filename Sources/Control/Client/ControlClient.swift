@@ -39,7 +39,8 @@ package enum ControlClient {
     return .client(socket, challenge, patience: patience)
   }
 
-  static let gone = StoreError.unreachable(reason: "the mount's process can't be asked")
+  static let gone = StoreError.unreachable(
+    reason: "the mount's process can't be asked; `keyhole status` says more")
 
   private static func failure(_ error: Errno) -> StoreError {
     switch error {

@@ -149,7 +149,7 @@ extension ControlSession {
       }
     }
     let state = KeychainState(of: keychain.engine)
-    guard state.lock == .open else { throw .locked }
+    guard state.lock == .open else { throw keychain.unlockRefusal ?? .locked }
     return .state(state)
   }
 }

@@ -11,7 +11,7 @@ extension ClusterTransaction {
   var longestList: Int { max(conditions.count, operations.count, otherwise.count) }
 
   /// It can change something.
-  var isChange: Bool {
+  package var isChange: Bool {
     (operations + otherwise).contains { if case .read = $0 { false } else { true } }
   }
 }

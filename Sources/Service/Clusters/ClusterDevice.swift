@@ -42,6 +42,13 @@ package struct ClusterDevice {
     do throws(StoreError) { return try body() } catch { throw Failure(address.text, error) }
   }
 
+  /// The same of a member: where it succeeds, the next command uses this address too.
+  private func attemptAsMember<Value: ~Copyable>(_ body: () throws(StoreError) -> Value) throws -> Value {
+    let value = try attempt(body)
+    folders.noteUse(of: address)
+    return value
+  }
+
   /// Makes the store, with this device as its first member, and a recovery code; or goes on where that was interrupted.
   ///
   /// - Throws: `Failure`.
@@ -54,7 +61,7 @@ package struct ClusterDevice {
         return try ClusterStore.create(
           cluster, store: address.store, files: folders.files(of: address.store), passphrase: passphrase)
       } catch .exists {
-        throw .notPermitted(reason: "the store is there already; `keyhole cluster join` asks to belong to it")
+        throw .notPermitted(reason: existing)
       } catch .rejected {
         throw .accessDenied(
           reason:
@@ -69,6 +76,19 @@ package struct ClusterDevice {
         "the store is made, and has no recovery code yet: \(error.message); `keyhole cluster init` again makes one"
       )
     }
+  }
+
+  /// Why a store is not made.
+  private var existing: String {
+    guard folders.hasConfirmed(address.store) else {
+      return "the store is there already; `keyhole cluster join` asks to belong to it"
+    }
+    do {
+      guard try members().contains(where: \.isThisDevice) else { return Self.hasKeys }
+    } catch { return "this device has keys for a store of this name: \((error as? Failure)?.reason ?? "")" }
+    return
+      "this device belongs to the store already, and that has a recovery code. Where the code is lost, `keyhole cluster members` has its "
+      + "number, `keyhole cluster remove NUMBER` takes it away, and then `keyhole cluster init` makes another one"
   }
 
   /// Whether this device has asked to belong to the store, and not confirmed its code.
@@ -88,6 +108,9 @@ package struct ClusterDevice {
           cluster, store: address.store, files: folders.files(of: address.store), passphrase: passphrase)
       } catch .exists {
         throw .notPermitted(reason: Self.hasKeys)
+      } catch .notFound {
+        throw .notPermitted(
+          reason: "there is no such store: `keyhole cluster init` makes one, or the address is another")
       } catch {
         // It has asked for nothing. Keys that were there before are kept, also where their file can't be read now.
         if isNew { folders.forgetDevice(of: address.store) }
@@ -96,6 +119,18 @@ package struct ClusterDevice {
     }
     try attempt { () throws(StoreError) in try folders.note(address) }
     return code
+  }
+
+  /// The code of this device, which has asked; nil: it was approved. Where its request can't be approved any more, it asks again.
+  ///
+  /// - Throws: `Failure`.
+  package func askAgain(_ passphrase: borrowing SecretBytes) throws -> String? {
+    let (store, cluster) = try open()
+    defer { cluster.close() }
+    return try attempt { () throws(StoreError) in
+      try Self.check(store, passphrase)
+      return try store.renewRequest(passphrase)
+    }
   }
 
   private static let hasKeys =
@@ -191,19 +226,28 @@ extension ClusterDevice {
   package func requests() throws -> [String] {
     let (store, cluster) = try open()
     defer { cluster.close() }
-    return try attempt { () throws(StoreError) in try store.requests().map(\.device.id.text) }
+    return try attemptAsMember { () throws(StoreError) in try store.requests().map(\.device.id.text) }
   }
 
   /// The members. - Throws: `Failure`.
   package func members() throws -> [Line] {
     let (store, cluster) = try open()
     defer { cluster.close() }
-    return try attempt { () throws(StoreError) in
-      try store.members().map {
-        Line(id: $0.id.text, isThisDevice: $0.id == store.device, isRecoveryCode: $0.kind == .recoveryCode)
-      }.sorted { $0.id < $1.id }
+    return try attemptAsMember { () throws(StoreError) in
+      do throws(StoreError) {
+        return try store.members().map {
+          Line(id: $0.id.text, isThisDevice: $0.id == store.device, isRecoveryCode: $0.kind == .recoveryCode)
+        }.sorted { $0.id < $1.id }
+      } catch .damaged {
+        throw .readOnly(reason: Self.isAnother)
+      }
     }
   }
+
+  /// Of a list of members that does not go on from the one that was seen, or is none.
+  private static let isAnother =
+    "another cluster answers than before, or one that was set back: its list of members is not the one that this device has seen. "
+    + "If it was restored on purpose, `keyhole cluster accept` takes it as it is"
 
   /// Lets the device in whose code was typed. - Returns: its number, and the code for it. - Throws: `Failure`.
   package func approve(
@@ -211,17 +255,23 @@ extension ClusterDevice {
   ) throws -> (id: String, code: String) {
     let (store, cluster) = try open()
     defer { cluster.close() }
-    return try attempt { () throws(StoreError) in
+    return try attemptAsMember { () throws(StoreError) in
       try Self.unlock(store, passphrase)
       let requests = try store.requests()
       guard !requests.isEmpty else { throw .notPermitted(reason: "no device asks to belong to this store") }
       for request in requests {
-        let own = try store.code(of: request)
-        do throws(StoreError) { try store.approve(request.device.id, code: code, passphrase) } catch .rejected
-        {
+        // One that was forged, or made with another list of members, does not stand in the way of the others.
+        do throws(StoreError) {
+          let own = try store.code(of: request)
+          try store.approve(request.device.id, code: code, passphrase)
+          return (request.device.id.text, own)
+        } catch .rejected {
           continue
+        } catch .damaged {
+          continue
+        } catch .notFound {
+          throw .notPermitted(reason: "another device has approved it, or it has withdrawn its request")
         }
-        return (request.device.id.text, own)
       }
       throw .accessDenied(
         reason:
@@ -249,7 +299,7 @@ extension ClusterDevice {
     let (store, cluster) = try open()
     defer { cluster.close() }
     var done = ""
-    try attempt { () throws(StoreError) in
+    try attemptAsMember { () throws(StoreError) in
       try Self.unlock(store, passphrase)
       var removed: [ItemKey] = []
       if let prefix {
@@ -302,9 +352,14 @@ extension ClusterDevice {
   package func accept(_ passphrase: borrowing SecretBytes) throws -> Bool {
     let (store, cluster) = try open()
     defer { cluster.close() }
-    return try attempt { () throws(StoreError) in
+    return try attemptAsMember { () throws(StoreError) in
       do throws(StoreError) { return try store.accept(passphrase) } catch .rejected {
         throw .accessDenied(reason: "this is not this device's passphrase")
+      } catch .damaged {
+        throw .notPermitted(
+          reason:
+            "the store that this device has seen is not in the cluster that answers, so there is nothing to accept: look at the address, or "
+            + "restore a snapshot of the store")
       }
     }
   }

@@ -12,8 +12,11 @@ package struct RunningMount {
 
   /// - Throws: `Failure` with what to do.
   package init(_ record: MountRegistration) throws(Failure) {
+    let store = record.hasRemoteSettings ? "-o store=\(record.settings.quotedForShell) " : ""
     let death = Failure(
-      record.path, "its process has died; `keyhole mount \(record.path.quotedForShell)` mounts it again")
+      record.path,
+      "its process has died; `keyhole mount \(store)\(record.path.quotedForShell)`, with the other options that it had, mounts it again"
+    )
     guard record.isAlive else { throw death }
     if record.isService {
       self = try RunningMount(service: record)

@@ -5,12 +5,14 @@ import Store
 import Suites
 
 extension StoragePaths {
-  /// The settings of the running mount, where only its process reaches them; nil: they are those of this machine.
+  /// The settings of the mount, where only its process reaches them; nil: they are those of this machine. Of a mount whose process has died
+  /// nothing can be read or changed: it is not taken for one that was unmounted.
   var mountedSuites: (any SuiteEngine)? {
     let runtime = runtime
-    guard let mount = MountRegistration.serving(in: runtime).last(where: { !$0.isService }),
-      mount.hasRemoteSettings
-    else { return nil }
+    let mounts = MountRegistration.all(in: runtime).filter { !$0.isService }
+    guard let mount = mounts.last(where: \.isAlive) ?? mounts.last, mount.hasRemoteSettings else {
+      return nil
+    }
     return MountedSuites(propertyLists: PropertyLists(), runtimeFolder: runtime) {
       MountRegistration.newest(in: runtime)?.process
     }

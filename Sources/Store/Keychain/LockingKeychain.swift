@@ -9,6 +9,9 @@ public protocol LockingKeychain: Sendable {
   /// Whether `unlock` takes a passphrase; else, as by default, it opens without one, or the keychain asks by itself.
   var needsPassphrase: Bool { get }
 
+  /// Why no passphrase opens it now, so that no person is to be asked for one; nil, as by default: one may. It costs next to nothing to ask.
+  var unlockRefusal: StoreError? { get }
+
   /// Whether a passphrase has to be given before an item's secret can be read, so that it stands for the passcode.
   ///
   /// `sealed`: of items that are sealed by the vault before this keychain gets them. By default `needsPassphrase`.
@@ -42,6 +45,9 @@ public enum KeychainLock: Sendable {
 extension LockingKeychain {
   /// false.
   public var needsPassphrase: Bool { false }
+
+  /// nil.
+  public var unlockRefusal: StoreError? { nil }
 
   /// `needsPassphrase`.
   public func hasPasscode(sealed: Bool) -> Bool { needsPassphrase }

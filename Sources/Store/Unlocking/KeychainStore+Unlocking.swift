@@ -8,7 +8,9 @@ extension KeychainStore {
   public nonisolated func unlockRequest(
     for path: @autoclosure () -> String, by caller: Caller
   ) -> UnlockRequest? {
-    guard let unlocking, engine.locking.needsPassphrase, !engine.locking.isOpenThroughout else { return nil }
+    guard let unlocking, engine.locking.needsPassphrase, !engine.locking.isOpenThroughout,
+      unlockRefusal == nil
+    else { return nil }
     let (identity, options) = (caller.identity(), unlocking.options)
     guard options.asks, !options.browsers.contains(identity) else { return nil }
     let subject = UnlockRequest.Subject(path: path(), caller: identity)
@@ -18,14 +20,19 @@ extension KeychainStore {
     }
   }
 
+  /// Why no passphrase would open the keychain now; nil: one may, or it is open.
+  public nonisolated var unlockRefusal: StoreError? {
+    engine.locking.isOpenThroughout ? nil : engine.locking.unlockRefusal
+  }
+
   /// Has a person asked for the passphrase, by the process that serves the keychain where that is another one, and waits.
   ///
-  /// - Throws: `locked` where the keychain is still locked; `unreachable`.
+  /// - Throws: `locked` where the keychain is still locked; `notPermitted` where no passphrase opens it; `unreachable`.
   public nonisolated func unlockOnDemand(
     for path: @autoclosure () -> String, by caller: Caller
   ) throws(StoreError) {
     if let remote, remote.decidesAccess { return try remote.askToUnlock(for: path()) }
-    guard let request = unlockRequest(for: path(), by: caller) else { throw .locked }
+    guard let request = unlockRequest(for: path(), by: caller) else { throw unlockRefusal ?? .locked }
     try request.fetch()
   }
 

@@ -104,6 +104,9 @@ final class ClusterCollection<Content: CollectionContent>: Sendable {
       do throws(StoreError) { return try read() } catch .locked where session.renewKeys() {
         return try read()
       }
+    } catch .locked where !session.isMember {
+      // What others have stored since it was removed.
+      throw ClusterStore.isNoMember
     } catch .locked where session.keys.isOpen {
       // There are no keys for it.
       throw VerifiedCopy<Content>.incomplete
@@ -177,7 +180,7 @@ extension ClusterCollection {
     } catch {
       if case .locked = error {
         state.isBehind = true
-        session.lookAtNewKeys()
+        session.lookAtMembers()
       } else {
         state.distrust = error
         report([])

@@ -16,7 +16,7 @@ final class ClusterFollower: Sendable {
   }
 
   private let session: ClusterSession
-  private let prefix: [UInt8]
+  private let range: KeyRange
   private let state = Mutex(State())
   private let isStarted = Atomic(false)
   private let starting = Locked(())
@@ -25,9 +25,9 @@ final class ClusterFollower: Sendable {
 
   /// `heard` is called when the cluster was heard, on the watch's thread among others.
   init(
-    _ session: ClusterSession, _ prefix: [UInt8], heard: @escaping @Sendable () -> Void = {}
+    _ session: ClusterSession, _ range: KeyRange, heard: @escaping @Sendable () -> Void = {}
   ) {
-    (self.session, self.prefix, self.heard) = (session, prefix, heard)
+    (self.session, self.range, self.heard) = (session, range, heard)
   }
 
   /// Since when the cluster was not heard; nil: it is, or was not asked yet.
@@ -73,7 +73,7 @@ final class ClusterFollower: Sendable {
     from revision: Int64, _ take: @escaping @Sendable ([KeyChange], Int64) -> Void,
     _ reread: @escaping @Sendable () throws(StoreError) -> Int64
   ) {
-    let watch = session.cluster.watch(KeyRange(prefix: prefix), from: revision) { [weak self] report in
+    let watch = session.cluster.watch(range, from: revision) { [weak self] report in
       self?.take(report, take, reread)
     }
     let isStopped = state.withLock { state in

@@ -16,7 +16,11 @@ package final class ClusterSession: Sendable {
   /// nil: this device keeps no copy of the keychain.
   package let offline: OfflineCopy?
   let limits = CallLimits()
+  private let refused = Mutex<ClusterError?>(nil)
+  private let membership = Atomic(true)
+  private let keysAt = Atomic<Int64>(0)
   private let renewal = Locked<(@Sendable () -> Bool)?>(nil)
+  private let observer = Locked<(@Sendable () -> Void)?>(nil)
 
   package init(
     _ cluster: any KeyValueCluster, _ paths: ClusterPaths, _ keys: ClusterKeyring, device: ItemKey,
@@ -33,8 +37,13 @@ package final class ClusterSession: Sendable {
   /// Whether keys were fetched, so that what was `locked` may be tried again.
   func renewKeys() -> Bool { renewal.use { $0 }?() ?? false }
 
-  /// Another device has made new keys: where it has taken this one away, its copy of the keychain goes now, and not with the next call.
-  func lookAtNewKeys() {
+  /// From now on `look` is called when the list of members or the store's keys have changed, on a thread that must not wait.
+  package func setMembersObserver(_ look: @escaping @Sendable () -> Void) { observer.use { $0 = look } }
+
+  /// Another device has changed the members, or made new keys: where it has taken this one away, its copy of the keychain goes now, and not
+  /// with the next call.
+  func lookAtMembers() {
+    if let look = observer.use({ $0 }) { return look() }
     guard offline != nil else { return }
     Background.run { [self] in _ = renewKeys() }
   }
@@ -45,11 +54,36 @@ package final class ClusterSession: Sendable {
   /// A transaction whose reply is from this store's cluster, and not behind what was seen before it was sent.
   func commit(_ transaction: ClusterTransaction) throws(ClusterError) -> TransactionReply {
     let least = seen.revision
-    let reply = try cluster.commit(
-      transaction, interruption: try interruption())
+    let interruption = try interruption()
+    let reply: TransactionReply
+    do throws(ClusterError) { reply = try cluster.commit(transaction, interruption: interruption) } catch {
+      note(error)
+      throw error
+    }
+    if transaction.isChange { refused.withLock { $0 = nil } }
     try seen.check(reply.header, least: least)
     return reply
   }
+
+  private func note(_ error: ClusterError) {
+    switch error {
+    case .noSpace, .unauthorized: refused.withLock { $0 = error }
+    default: break
+    }
+  }
+
+  /// Why the last change was refused, or a call after it: the quota is used up, or the user has no right to it; nil: it was not.
+  package var refusal: ClusterError? { refused.withLock { $0 } }
+
+  /// Whether this device is a member of the store, by the list of members that was read last.
+  package var isMember: Bool { membership.load(ordering: .relaxed) }
+
+  /// The revision at which the list of members and the keys were read last.
+  var keysRevision: Int64 { keysAt.load(ordering: .relaxed) }
+
+  func noteKeys(at revision: Int64) { _ = keysAt.max(revision, ordering: .relaxed) }
+
+  func noteMembership(_ isMember: Bool) { membership.store(isMember, ordering: .relaxed) }
 
   /// Key ranges at one revision, in one linearizable transaction; of each as many keys as there are.
   func read(_ ranges: [KeyRange]) throws(ClusterError) -> (values: [[KeyValue]], revision: Int64) {

@@ -32,7 +32,9 @@ package final class ClusterKeychain: KeychainEngine {
     self.news = news
     collection = ClusterCollection(session.paths.items, session) { news.note($0) }
     let offline = session.offline
-    follower = ClusterFollower(session, session.paths.keychain) { offline?.setServing(false) }
+    // One watch for both, as each takes a connection: between the items and the ring is the list of members alone.
+    let range = KeyRange(start: session.paths.keychain, end: session.paths.ring + [0])
+    follower = ClusterFollower(session, range) { offline?.setServing(false) }
     offline?.follow(collection)
   }
 
@@ -49,12 +51,18 @@ package final class ClusterKeychain: KeychainEngine {
       try collection.load()
       return try collection.withCopy { $0.modified }
     } take: { [weak self] changes, revision in
-      self?.collection.take(changes, revision: revision)
+      self?.take(changes, revision)
     } reread: { [weak self] () throws(StoreError) in
       guard let self else { return 0 }
       try collection.load()
       return try collection.withCopy { $0.modified }
     }
+  }
+
+  private func take(_ changes: [KeyChange], _ revision: Int64) {
+    let items = changes.filter { !session.paths.isOfMembers($0.key) }
+    if !items.isEmpty { collection.take(items, revision: revision) }
+    if items.count < changes.count, revision > session.keysRevision { session.lookAtMembers() }
   }
 
   /// Every item as the cluster has it now; without the cluster, as it had them last.
@@ -134,11 +142,15 @@ package final class ClusterKeychain: KeychainEngine {
   package func room() throws(StoreError) -> DiskRoom? { nil }
 
   package func problems() -> [Problem] {
-    guard let reason = readOnlyReason else { return [] }
+    // Of a device that was removed that alone is said.
+    guard session.isMember, let reason = readOnlyReason else { return [] }
+    let isSetBack = session.seen.refusal != nil || follower.refusal != nil
     return [
       Problem(
-        subject: "the cluster", reason: reason,
-        remedy: "if it was restored on purpose, `keyhole cluster accept` takes it as it is")
+        subject: isSetBack ? "the cluster" : "the keychain", reason: reason,
+        remedy: isSetBack
+          ? "if it was restored on purpose, `keyhole cluster accept` takes it as it is"
+          : "find out who else writes to the cluster; a snapshot of it brings the keychain back")
     ]
   }
 }

@@ -8,11 +8,19 @@ package protocol ClusterLock: Sendable {
   /// Whether this device's key is sealed by a passphrase.
   var needsPassphrase: Bool { get }
 
+  /// Why no passphrase gives the keyring its keys; nil: one may.
+  var unlockRefusal: StoreError? { get }
+
   /// Drops this device's keys. The keyring is locked already.
   func lock()
 
   /// Gives the keyring its keys. - Throws: `rejected`, `locked` for an empty passphrase where there is one, `unreachable`.
   func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError)
+}
+
+extension ClusterLock {
+  /// nil.
+  package var unlockRefusal: StoreError? { nil }
 }
 
 /// Keys that are always there.
@@ -37,6 +45,8 @@ struct ClusterKeychainLock: LockingKeychain {
   }
 
   var needsPassphrase: Bool { device.needsPassphrase }
+
+  var unlockRefusal: StoreError? { device.unlockRefusal }
 
   /// The passphrase of this device stands for the passcode. The class that needs one is bound to a device, and not stored in a cluster.
   func hasPasscode(sealed: Bool) -> Bool { device.needsPassphrase }

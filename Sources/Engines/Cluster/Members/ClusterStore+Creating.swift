@@ -1,4 +1,4 @@
-import ClusterRecords
+package import ClusterRecords
 import Crypto
 package import EtcdClient
 package import Model
@@ -108,15 +108,48 @@ extension ClusterStore {
   }
 
   /// Reads the list of members as it is now, which goes on from the one that is known. - Throws: `damaged`, `unreachable`.
-  func fetchLog() throws(StoreError) -> MemberLog {
-    let log = try Self.log(try fetchEntries(), from: record, keys.store)
-    state.use { $0.log = log }
+  package func fetchLog() throws(StoreError) -> MemberLog {
+    let stored = try fetchStoredEntries()
+    let log = try Self.log(paths.entries(stored), from: record, keys.store)
+    session.noteMembership(log.members[device] != nil)
+    state.use { ($0.log, $0.hasStrayEntries) = (log, UInt64(stored.count) > log.count) }
     return log
   }
 
-  func fetchEntries() throws(StoreError) -> [[UInt8]] {
-    do throws(ClusterError) {
-      return try session.read([KeyRange(prefix: paths.log)]).values[0].map(\.value)
-    } catch { throw StoreError(error) }
+  /// The entries as they are stored; which of them count is for `log` to say.
+  func fetchEntries() throws(StoreError) -> [[UInt8]] { paths.entries(try fetchStoredEntries()) }
+
+  private func fetchStoredEntries() throws(StoreError) -> [KeyValue] {
+    do throws(ClusterError) { return try session.read([KeyRange(prefix: paths.log)]).values[0] } catch {
+      throw StoreError(error)
+    }
+  }
+
+  /// The condition under which the next entry may be put at its place: it is free, or has an entry that does not follow.
+  ///
+  /// - Throws: `notPermitted` where another device has put one that follows; `unreachable`.
+  package func isFree(_ place: [UInt8], after log: MemberLog) throws(StoreError) -> KeyCondition {
+    let stored: KeyValue?
+    do throws(ClusterError) { stored = try session.read([KeyRange(key: place)]).values[0].first } catch {
+      throw StoreError(error)
+    }
+    guard let stored else { return .created(key: place, equals: 0) }
+    var next = log
+    do throws(StoreError) { try next.append(stored.value) } catch {
+      return .modified(key: place, equals: stored.modified)
+    }
+    throw Self.haveChanged
+  }
+
+  static var haveChanged: StoreError {
+    .notPermitted(reason: "the members have changed meanwhile; try again")
+  }
+}
+
+extension ClusterPaths {
+  /// The entries of the list of members, in their order, up to the first place without one. What else lies there is none.
+  func entries(_ stored: [KeyValue]) -> [[UInt8]] {
+    let values = Dictionary(stored.map { ($0.key, $0.value) }) { first, _ in first }
+    return (0..<UInt64(stored.count)).lazy.map { values[log($0)] }.prefix { $0 != nil }.compactMap { $0 }
   }
 }

@@ -18,7 +18,7 @@ extension ClusterStore {
     guard try DeviceFiles.read(files.device) == nil else { throw .exists }
     let entries: [[UInt8]]
     do throws(ClusterError) {
-      entries = try cluster.read(RangeRequest(KeyRange(prefix: paths.log))).values.map(\.value)
+      entries = paths.entries(try cluster.read(RangeRequest(KeyRange(prefix: paths.log))).values)
     } catch {
       throw StoreError(error)
     }
@@ -42,41 +42,70 @@ extension ClusterStore {
   /// - Throws: `rejected` for another code, `invalidValue` for a typing error, `locked`, `damaged`, `unreachable`.
   package func confirm(code: String, _ passphrase: borrowing SecretBytes) throws(StoreError) {
     let member = try member(passphrase)
-    let entries = try fetchEntries()
-    var request = try fetchRequest(member.id)
-    if request == nil { request = try requestBeforeApproval(of: member, entries) }
-    guard let request else { throw .notFound }
-    let log = try Self.log(entries, upTo: request.position, keys.store)
-    guard request.device == (try member.publicKeys()),
-      try JoinCode(request.device, log, of: .approving).isTyped(code)
-    else {
-      throw .rejected
+    let (entries, device) = (try fetchEntries(), try member.publicKeys())
+    let logs: [MemberLog]
+    if let request = try fetchRequest(member.id) {
+      guard request.device == device else { throw .rejected }
+      logs = [try Self.log(entries, upTo: request.position, keys.store)]
+    } else {
+      logs = logsBeforeApproval(of: member.id, entries)
+      guard !logs.isEmpty else { throw .notFound }
     }
-    try begin(member, log)
+    var confirmed: MemberLog?
+    for log in logs where confirmed == nil {
+      if try JoinCode(device, log, of: .approving).isTyped(code) { confirmed = log }
+    }
+    guard let confirmed else { throw .rejected }
+    try begin(member, confirmed)
     try saveSeen(durably: true)
     state.use { $0.member = nil }
   }
 
-  /// The request of a device that was approved meanwhile: it was made before the entry that adds the device.
-  private func requestBeforeApproval(
-    of member: MemberSecret, _ entries: [[UInt8]]
-  ) throws(StoreError) -> JoinRequest? {
-    var log = MemberLog(store: keys.store)
-    for entry in entries {
-      let before = log
-      try log.append(entry)
-      if log.members[member.id] != nil {
-        return JoinRequest(device: try member.publicKeys(), position: before.count)
-      }
+  /// The code of this device, which has asked; nil: it belongs to the store by now. Where its request is gone, or the keys were made new
+  /// since, it asks again.
+  ///
+  /// - Throws: `rejected`, `locked`, `damaged`, `unreachable`.
+  package func renewRequest(_ passphrase: borrowing SecretBytes) throws(StoreError) -> String? {
+    let member = try member(passphrase)
+    let keys = try member.publicKeys()
+    let entries = try fetchEntries()
+    let log = try Self.log(entries, from: SeenRecord(), self.keys.store)
+    guard log.members[member.id] == nil else { return nil }
+    if let request = try fetchRequest(member.id), request.device == keys,
+      let before = try? Self.log(entries, upTo: request.position, self.keys.store), before.epoch == log.epoch
+    {
+      return try JoinCode(keys, before, of: .joining).text()
     }
-    return nil
+    let request = JoinRequest(device: keys, position: log.count)
+    let put = KeyOperation.put(key: paths.request(member.id), value: request.encoded, lease: 0)
+    do throws(ClusterError) { _ = try session.commit(ClusterTransaction([put])) } catch {
+      throw StoreError(error)
+    }
+    return try JoinCode(keys, log, of: .joining).text()
+  }
+
+  /// The lists of members that the request of a device may have been made with which was approved meanwhile, the last one first: those of
+  /// the epoch in which it was approved.
+  private func logsBeforeApproval(of device: ItemKey, _ entries: [[UInt8]]) -> [MemberLog] {
+    var log = MemberLog(store: keys.store)
+    var before: [MemberLog] = []
+    for entry in entries {
+      let last = log
+      do throws(StoreError) { try log.append(entry) } catch { break }
+      if last.epoch != before.last?.epoch { before = [] }
+      if last.count > 0 { before.append(last) }
+      if log.members[device] != nil { return before.reversed() }
+    }
+    return []
   }
 
   private static func log(
     _ entries: [[UInt8]], upTo count: UInt64, _ store: ItemKey
   ) throws(StoreError) -> MemberLog {
     var log = MemberLog(store: store)
-    for entry in entries where log.count < count { try log.append(entry) }
+    for entry in entries where log.count < count {
+      do throws(StoreError) { try log.append(entry) } catch { break }
+    }
     guard log.count == count, count > 0 else { throw .damaged(what: "the list of members") }
     return log
   }
@@ -119,17 +148,22 @@ extension ClusterStore {
   /// Lets a device belong to the store: a person has given this device's passphrase, and typed the code that the other shows.
   ///
   /// - Throws: `rejected` for another code or passphrase; `notFound` without the request; `notPermitted` where the list of
-  ///   members has changed since, so that the device has to ask again; `locked`, `unreachable`.
+  ///   keys were made new since, so that the device has to ask again; `locked`, `damaged`, `unreachable`.
   package func approve(
     _ id: ItemKey, code: String, _ passphrase: borrowing SecretBytes
   ) throws(StoreError) {
     let signer = try member(passphrase)
     let log = try fetchLog()
     guard let request = try fetchRequest(id) else { throw .notFound }
-    guard request.position == log.count else {
-      throw .notPermitted(reason: "the members have changed since the device asked; let it ask again")
+    let before = try Self.log(fetchEntries(), upTo: request.position, keys.store)
+    guard try JoinCode(request.device, before, of: .joining).isTyped(code) else { throw .rejected }
+    // The codes cover the members of then. One that was removed since could show the device a list that goes on otherwise.
+    guard before.epoch == log.epoch else {
+      throw .notPermitted(
+        reason:
+          "the keys were made new since the device asked: `keyhole cluster join` on it asks again, and shows another code"
+      )
     }
-    guard try JoinCode(request.device, log, of: .joining).isTyped(code) else { throw .rejected }
     try add(request.device, log, by: signer, removing: paths.request(id))
   }
 
@@ -144,10 +178,10 @@ extension ClusterStore {
     let place = paths.log(log.count)
     var transaction = ClusterTransaction(
       [.put(key: place, value: entry, lease: 0), .put(key: paths.slot(new.id), value: slot, lease: 0)],
-      if: [.created(key: place, equals: 0)])
+      if: [try isFree(place, after: log)])
     if let request { transaction.operations.append(.delete(KeyRange(key: request))) }
     guard try commit(transaction, proving: (place, entry)) else {
-      throw .notPermitted(reason: "the members have changed meanwhile; try again")
+      throw Self.haveChanged
     }
     state.use { $0.log = next }
     try? saveSeen(durably: true)

@@ -66,9 +66,9 @@ extension ClusterStore {
     }
     let transaction = ClusterTransaction(
       operations,
-      if: [.created(key: place, equals: 0), .modified(key: paths.ring, equals: stored.modified)])
+      if: [try isFree(place, after: log), .modified(key: paths.ring, equals: stored.modified)])
     guard try commit(transaction, proving: (place, entry)) else {
-      throw .notPermitted(reason: "the members have changed meanwhile; try again")
+      throw Self.haveChanged
     }
     try keys.add(master, epoch: next.epoch)
     try keys.setRing(ring)

@@ -19,6 +19,10 @@ package final class ClusterStore: Sendable, ClusterLock {
     /// The key of the file of what was seen; nil: never unlocked.
     var seenKey: SeenKey?
     var log: MemberLog
+    /// What the file says that this device has seen of the list of members. It is not authentic before the keys are there.
+    var noted = SeenRecord()
+    /// Whether the cluster has entries behind the list of members that no member has signed.
+    var hasStrayEntries = false
     /// Whether the store was opened by the copy on this device, as the cluster did not answer.
     var isOffline = false
     /// How often a person had accepted that the cluster was set back, when this process began.
@@ -44,6 +48,11 @@ package final class ClusterStore: Sendable, ClusterLock {
     let device = try DeviceRecord(bytes.span)
     let offline = offlineDays.map { OfflineCopy(files.offline, days: $0, of: device.store, device.id) }
     self.init(cluster, try ClusterPaths(store: store), files, device, offline)
+    guard let seen = try DeviceFiles.read(files.seen), let noted = try? SeenRecord(unauthenticated: seen)
+    else {
+      return
+    }
+    state.use { $0.noted = noted }
   }
 
   init(
@@ -90,12 +99,7 @@ package final class ClusterStore: Sendable, ClusterLock {
   package func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
     let device = state.use { $0.device }
     let member = try device.open(passphrase)
-    guard let stored = try DeviceFiles.read(files.seen) else {
-      throw .notPermitted(
-        reason:
-          "this device has not confirmed the store's code: `keyhole cluster join` takes it; after a loss of the state folder, "
-          + "`keyhole cluster join --recover` takes the recovery code")
-    }
+    guard let stored = try DeviceFiles.read(files.seen) else { throw Self.isNotConfirmed }
     let record = try SeenRecord(stored, SeenRecord.key(member, device.store))
     session.seen.take(record.contents)
     state.use { $0.accepted = record.accepted }
@@ -105,6 +109,28 @@ package final class ClusterStore: Sendable, ClusterLock {
       try open(member, record, offline)
     }
   }
+
+  /// Why a device without a file of what it has seen can't be unlocked.
+  package static let isNotConfirmed = StoreError.notPermitted(
+    reason:
+      "this device has not confirmed the store's code: `keyhole cluster join` takes it; after a loss of the state folder, "
+      + "`keyhole cluster join --recover` takes the recovery code")
+
+  /// Whether there is no file of what this device has seen.
+  package var isUnconfirmed: Bool { (try? DeviceFiles.read(files.seen)) == .some(nil) }
+
+  static let isNoMember = StoreError.notPermitted(
+    reason: "this device does not belong to the store: it was not approved yet, or was removed")
+
+  /// `notPermitted` where the list of members that was read last does not have this device; nil: it has, or was not read.
+  package var unlockRefusal: StoreError? {
+    state.use { state in
+      state.log.count > 0 && state.log.members[state.device.id] == nil ? Self.isNoMember : nil
+    }
+  }
+
+  /// Whether the cluster has entries behind the list of members, as it was read last, that no member has signed: they count for nothing.
+  package var hasStrayEntries: Bool { state.use { $0.hasStrayEntries } }
 
   /// Fetches the keys again, after another device has made new ones. - Throws: `locked`.
   package func renew() throws(StoreError) {
@@ -117,7 +143,11 @@ package final class ClusterStore: Sendable, ClusterLock {
     var record = SeenRecord()
     let contents = session.seen.contents
     (record.cluster, record.revision, record.heads) = (contents.cluster, contents.revision, contents.heads)
-    (record.members, record.digest, record.first) = state.use { ($0.log.count, $0.log.digest, $0.log.first) }
+    (record.members, record.digest, record.first) = state.use { state in
+      state.log.count > 0
+        ? (state.log.count, state.log.digest, state.log.first)
+        : (state.noted.members, state.noted.digest, state.noted.first)
+    }
     record.accepted = state.use { $0.accepted }
     return record
   }
@@ -129,10 +159,10 @@ package final class ClusterStore: Sendable, ClusterLock {
       () throws(StoreError) in try readKeys().keys
     }
     let log = try Self.log(stored.log, from: record, keys.store)
+    session.noteMembership(log.members[member.id] != nil)
     guard log.members[member.id] != nil else {
       try? forgetOffline(asOf: log, member)
-      throw .notPermitted(
-        reason: "this device does not belong to the store: it was not approved yet, or was removed")
+      throw Self.isNoMember
     }
     try take(stored, log, member)
     state.use { $0.isOffline = false }
@@ -165,22 +195,31 @@ package final class ClusterStore: Sendable, ClusterLock {
       KeyRange(prefix: paths.log), KeyRange(key: paths.slot(device)), KeyRange(key: paths.ring),
     ]
     if let further { ranges.append(KeyRange(key: further)) }
-    let values: [[KeyValue]]
-    do throws(ClusterError) { values = try session.read(ranges).values } catch { throw StoreError(error) }
+    let (values, revision): ([[KeyValue]], Int64)
+    do throws(ClusterError) { (values, revision) = try session.read(ranges) } catch {
+      throw StoreError(error)
+    }
+    session.noteKeys(at: revision)
     let ring = values[2].first
     let keys = KeyRecords(
-      log: values[0].map(\.value), slot: values[1].first?.value, ring: ring?.value,
+      log: paths.entries(values[0]), slot: values[1].first?.value, ring: ring?.value,
       ringVersion: UInt64(clamping: ring?.version ?? 0))
     return (keys, further == nil ? nil : values[3].first)
   }
 
-  /// The list of members, which begins with what was seen. - Throws: `damaged`.
+  /// The list of members, which begins with what was seen. It ends before the first entry that does not follow: who writes to the cluster
+  /// without the keys would stop all members with it otherwise.
+  ///
+  /// - Throws: `damaged` where it has no first entry, or another one than was seen, or ends before what was seen.
   static func log(_ entries: [[UInt8]], from record: SeenRecord, _ store: ItemKey) throws(StoreError)
     -> MemberLog
   {
     var log = MemberLog(store: store)
     for entry in entries {
-      try log.append(entry)
+      do throws(StoreError) { try log.append(entry) } catch {
+        guard log.count > 0 else { throw error }
+        break
+      }
       if log.count == record.members, log.digest != record.digest {
         throw .damaged(what: "the list of members")
       }
@@ -224,7 +263,7 @@ package final class ClusterStore: Sendable, ClusterLock {
   ///
   /// - Throws: `rejected`, `locked`; as `unlock`.
   ///
-  /// - Returns: whether its list of members is an earlier one: a member that was removed since may be one again.
+  /// - Returns: whether its list of members does not go on from the one that was seen: a member that was removed since may be one again.
   @discardableResult package func accept(_ passphrase: borrowing SecretBytes) throws(StoreError) -> Bool {
     let member = try member(passphrase)
     guard let stored = try DeviceFiles.read(files.seen) else {
@@ -238,9 +277,19 @@ package final class ClusterStore: Sendable, ClusterLock {
     record.first = known.first
     DeviceFiles.remove(files.offline)
     session.seen.accept()
-    state.use { ($0.log, $0.accepted) = (MemberLog(store: keys.store), known.accepted &+ 1) }
+    state.use {
+      ($0.log, $0.noted, $0.accepted) = (MemberLog(store: keys.store), record, known.accepted &+ 1)
+    }
     try open(member, record)
-    return state.use { $0.log.count } < known.members
+    return try !Self.goesOn(try fetchEntries(), from: known, keys.store)
+  }
+
+  private static func goesOn(
+    _ entries: [[UInt8]], from known: SeenRecord, _ store: ItemKey
+  ) throws(StoreError) -> Bool {
+    var log = MemberLog(store: store)
+    for entry in entries where log.count < known.members { try log.append(entry) }
+    return log.count == known.members && log.digest == known.digest
   }
 
   /// - Throws: `rejected` for another passphrase than this device's, `locked`.

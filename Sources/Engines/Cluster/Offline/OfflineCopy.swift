@@ -45,6 +45,8 @@ package final class OfflineCopy: Sendable {
   private let store: ItemKey
   private let device: ItemKey
   let state = Locked(State())
+  /// Held while the file is replaced.
+  private let storing = Locked(())
   /// Held by the one thread that asks the cluster for what the copy misses.
   let updating = Locked(())
 
@@ -130,6 +132,10 @@ extension OfflineCopy {
   ///
   /// - Throws: `tooLarge`, `noSpace`, `system`; `locked` before the first unlock.
   func store(_ record: OfflineRecord) throws(StoreError) {
+    try storing.use { (_) throws(StoreError) in try replace(with: record) }
+  }
+
+  private func replace(with record: OfflineRecord) throws(StoreError) {
     guard let key = state.use({ $0.hasEnded ? nil : $0.key }) else { throw .locked }
     let file: [UInt8]
     do throws(StoreError) { file = try record.sealed(key.symmetric(), of: store, device) } catch {

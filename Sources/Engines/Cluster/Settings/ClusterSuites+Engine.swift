@@ -241,6 +241,7 @@ extension ClusterSuites {
   }
 
   package func problems() -> [Problem] {
+    guard session.isMember else { return [] }
     var problems: [Problem] = []
     let finding = "find out who else writes to the cluster"
     if let error = names.distrust {

@@ -35,7 +35,7 @@ package final class ClusterSuites: SuiteEngine {
     let news = SuiteNews(changed)
     self.news = news
     names = ClusterCollection(session.paths.names, session)
-    follower = ClusterFollower(session, session.paths.settings)
+    follower = ClusterFollower(session, KeyRange(prefix: session.paths.settings))
   }
 
   /// Ends what follows the cluster. No call may follow.

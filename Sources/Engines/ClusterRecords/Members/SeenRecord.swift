@@ -67,6 +67,15 @@ package struct SeenRecord: Hashable, Sendable {
     let isAuthentic = HMAC<SHA256>.isValidAuthenticationCode(
       bytes.suffix(32), authenticating: content, using: key)
     guard isAuthentic else { throw .damaged(what: "the record of what this device has seen of the cluster") }
+    try self.init(content)
+  }
+
+  /// The fields of a record whose key is not there: only for what may be refused because of them.
+  ///
+  /// - Throws: `damaged`.
+  package init(unauthenticated bytes: [UInt8]) throws(StoreError) { try self.init(Array(bytes.dropLast(32))) }
+
+  private init(_ content: [UInt8]) throws(StoreError) {
     let span = content.span
     var reader = FieldReader(span)
     while let field = try reader.next() {

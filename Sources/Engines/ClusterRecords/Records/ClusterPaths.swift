@@ -73,6 +73,9 @@ package struct ClusterPaths: Hashable, Sendable {
   /// All that items are made of, without their secrets.
   package var keychain: [UInt8] { key("k/") }
 
+  /// Whether a key belongs to the list of members, or holds the store's keys.
+  package func isOfMembers(_ key: [UInt8]) -> Bool { key == ring || key.starts(with: log) }
+
   /// A secret that an item has or had; `revision`: the version of the head of the items with which it was stored.
   package func secret(_ item: ItemKey, part: UInt8, revision: UInt64) -> [UInt8] {
     secrets(item) + Array("\(part)/".utf8) + ClusterPaths.digits(revision)

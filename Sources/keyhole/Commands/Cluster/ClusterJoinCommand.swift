@@ -37,11 +37,16 @@ struct ClusterJoinCommand: ParsableCommand {
     if withdraw { return try device.withdraw() }
     if recover { return try self.recover(device) }
     let passphrase: SecretBytes
+    let own: String?
     if device.hasAsked {
       passphrase = try ClusterInput.passphrase()
+      own = try device.askAgain(passphrase)
     } else {
       passphrase = try NewPassphrase.ask(allowingWeak: weak)
-      StandardOutput.print(try device.ask(passphrase))
+      own = try device.ask(passphrase)
+    }
+    if let own {
+      StandardOutput.print(own)
       StandardError.write(
         "This is this device's code. `keyhole cluster approve`, on a device that belongs to the store, takes it.\n"
       )

@@ -130,7 +130,7 @@ struct ClusterAcceptCommand: ParsableCommand {
     let device = try address.device()
     guard try device.accept(ClusterInput.passphrase()) else { return }
     StandardError.write(
-      "keyhole: the list of members is an earlier one than this device has seen: a device that was removed since belongs to the store again.\n"
+      "keyhole: the list of members does not go on from the one that this device has seen: a device that was removed since may belong to the store again.\n"
         + "`keyhole cluster members` lists them, and `keyhole cluster remove` takes one away\n")
   }
 }
