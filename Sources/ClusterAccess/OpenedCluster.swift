@@ -88,7 +88,7 @@ package final class OpenedCluster: Sendable {
       hold(given)
       open()
     }
-    // Of a device that was removed nobody is asked for the passphrase.
+    // No person is asked for the passphrase of a device that was removed.
     if !isReadable { members.take() }
     compareLater()
   }

@@ -90,6 +90,39 @@ import VaultRecords
     #expect(try second.members().count == 2)
   }
 
+  /// Other devices that ask, and are approved first or never, do not stand in the way.
+  @Test func requestsDoNotWaitForEachOther() throws {
+    let first = try devices.create()
+    let (two, three) = (try devices.request("second"), try devices.request("third"))
+    let one = try devices.passphrase("first")
+    func approve(_ name: String, _ code: String) throws {
+      let id = try devices.locked(name).device
+      let request = try #require(try first.requests().first { $0.device.id == id })
+      let answer = try first.code(of: request)
+      try first.approve(id, code: code, one)
+      let passphrase = try devices.passphrase(name)
+      try devices.locked(name).confirm(code: answer, passphrase)
+      _ = try devices.unlocked(name)
+    }
+    try approve("third", three)
+    try approve("second", two)
+    #expect(try first.members().count == 3)
+    // One that a rotation has overtaken has to ask again: a member that was removed could have shown it another list.
+    let four = try devices.request("fourth")
+    let (suites, keychain) = (first.suites(propertyLists: PropertyLists()), first.keychain())
+    defer {
+      suites.close()
+      keychain.close()
+    }
+    try first.rotate(one, suites: suites, keychain: keychain)
+    expect(.notPermitted(reason: "")) { try approve("fourth", four) }
+    let passphrase = try devices.passphrase("fourth")
+    let fresh = try #require(try devices.locked("fourth").renewRequest(passphrase))
+    #expect(try devices.locked("fourth").renewRequest(passphrase) == fresh)
+    try approve("fourth", fresh)
+    #expect(try devices.locked("fourth").renewRequest(passphrase) == nil)
+  }
+
   @Test func aMemberThatIsTakenAwayOpensNothingNew() throws {
     let first = try devices.create()
     let second = try devices.joined("second", first)

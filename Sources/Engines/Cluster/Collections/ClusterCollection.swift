@@ -105,7 +105,7 @@ final class ClusterCollection<Content: CollectionContent>: Sendable {
         return try read()
       }
     } catch .locked where !session.isMember {
-      // What others have stored since it was removed.
+      // Others have stored it since this device was removed.
       throw ClusterStore.isNoMember
     } catch .locked where session.keys.isOpen {
       // There are no keys for it.

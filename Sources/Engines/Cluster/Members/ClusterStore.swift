@@ -19,7 +19,7 @@ package final class ClusterStore: Sendable, ClusterLock {
     /// The key of the file of what was seen; nil: never unlocked.
     var seenKey: SeenKey?
     var log: MemberLog
-    /// What the file says that this device has seen of the list of members. It is not authentic before the keys are there.
+    /// The part of the list of members that this device has seen, as its file says. It is not authentic before the keys are there.
     var noted = SeenRecord()
     /// Whether the cluster has entries behind the list of members that no member has signed.
     var hasStrayEntries = false

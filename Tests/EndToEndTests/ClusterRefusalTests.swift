@@ -1,0 +1,179 @@
+import EtcdHarness
+import Glibc
+import Testing
+
+/// States in which something is refused, and what the commands say and keep then.
+@Suite(.timeLimit(.minutes(2))) struct ClusterRefusalTests {
+  /// Behind a mount whose process was killed nothing is read from, or written to, the files of this machine.
+  @Test func deadMountIsNotTakenForNone() async throws {
+    try await withClusterMachines { machines in
+      try machines.create()
+      let one = try machines.mount(machines.one)
+      try one.check("keyhole set defaults/app/volume 1; keyhole get defaults/app/volume", prints: "1\n")
+      try one.world.check(
+        "kill -9 $(jq .pid \"$MOUNT/.keyhole/status\"); while stat \"$MOUNT\" >/dev/null 2>&1; do :; done")
+      for words in [
+        "set defaults/app/volume 2", "get defaults/app/volume", "rm defaults/app/volume", "ls defaults",
+        "get keychain/generic/service/me",
+      ] {
+        let output = try one.world.sh("keyhole \(words)")
+        #expect(output.status != 0 && output.text.isEmpty, "\(words): \(output)")
+      }
+      try one.world.check("ls \"$XDG_CONFIG_HOME\" | grep -c app.plist || true", prints: "0\n")
+      let status = try one.world.sh("keyhole status")
+      #expect(status.error.contains("keyhole mount -o store=\(machines.address)"), "\(status)")
+      try one.crash()
+      try machines.unlock(one)
+      try one.shows("1\n", at: "defaults/app/volume")
+    }
+  }
+
+  /// An empty cluster, as after the loss of its disks: a member keeps its keys.
+  @Test func emptyClusterIsNotTakenForARemoval() async throws {
+    try await withClusterMachines { machines in
+      try machines.create()
+      try machines.join()
+      let keys = try machines.other.sh(
+        "ls \"$XDG_DATA_HOME/keyhole/clusters\" \"$XDG_STATE_HOME/keyhole/clusters\""
+      ).text
+      let log = try machines.nodes.etcdctl("get --prefix /keyhole/1/team/log/ --keys-only")
+      #expect(log.contains("/log/"))
+      try machines.nodes.etcdctl("del --prefix /keyhole/1/team/log/")
+      for words in ["members", "status", "join --withdraw"] {
+        let output = try machines.cluster(words, on: machines.other)
+        #expect(output.status != 0 && output.error.contains("another cluster answers"), "\(words): \(output)")
+        #expect(!output.text.contains("removed"), "\(output)")
+      }
+      let accepted = try machines.cluster("accept", [ClusterMachines.otherPassphrase], on: machines.other)
+      #expect(accepted.status != 0 && accepted.error.contains("nothing to accept"), "\(accepted)")
+      let made = try machines.cluster("init", [ClusterMachines.passphrase], on: machines.one)
+      #expect(made.status != 0 && made.error.contains("another cluster answers"), "\(made)")
+      let kept = try machines.other.sh(
+        "ls \"$XDG_DATA_HOME/keyhole/clusters\" \"$XDG_STATE_HOME/keyhole/clusters\"")
+      #expect(kept.text == keys, "\(kept)")
+    }
+  }
+
+  /// A request that was made before the keys became new is made again by the command that the message names.
+  @Test func requestOfBeforeARotationIsMadeAgain() async throws {
+    try await withClusterMachines { machines in
+      try machines.create()
+      let other = ClusterMachines.otherPassphrase
+      let first = try machines.succeeds("join", [other], on: machines.other)
+      // The code is shown again.
+      #expect(try machines.succeeds("join", [other], on: machines.other).lines == first.lines)
+      try machines.succeeds("rotate", [ClusterMachines.passphrase], on: machines.one)
+      let code = try #require(first.lines.first)
+      let late = try machines.cluster("approve", [ClusterMachines.passphrase, code], on: machines.one)
+      #expect(late.status != 0 && late.error.contains("`keyhole cluster join` on it asks again"), "\(late)")
+      let next = try #require(try machines.succeeds("join", [other], on: machines.other).lines.first)
+      #expect(next != code)
+      let approved = try machines.succeeds("approve", [ClusterMachines.passphrase, next], on: machines.one)
+      try machines.succeeds("join", [other, try #require(approved.lines.first)], on: machines.other)
+      #expect(try machines.succeeds("members", on: machines.one).lines.count == 3)
+    }
+  }
+
+  /// A device that is locked learns that it was removed, and no person is asked for its passphrase.
+  @Test func removedDeviceIsNotAskedForItsPassphrase() async throws {
+    try await withClusterMachines { machines in
+      try machines.create()
+      try machines.join()
+      let one = try machines.mount(machines.one)
+      try one.check("mkdir -p keychain/generic/service/me; printf a > keychain/generic/service/me/value")
+      let other = try machines.mount(machines.other)
+      try other.shows("a", at: "keychain/generic/service/me/value")
+      try other.check("keyhole lock")
+      let number = try machines.device(of: machines.other)
+      try machines.succeeds("remove \(number)", [ClusterMachines.passphrase], on: machines.one)
+      #expect(try holds { try other.status("cluster").first?.contains(" removed") == true })
+      try other.refuses("cat keychain/generic/service/me/value", .notPermitted)
+      let got = try other.world.sh("keyhole get keychain/generic/service/me </dev/null")
+      #expect(got.status != 0 && got.error.contains("does not belong to the store"), "\(got)")
+      // The same for a mount that was never unlocked; there is one reason, and one advice.
+      try other.remount()
+      #expect(try holds { try other.status("cluster").first?.contains(" removed") == true })
+      let doctor = try other.world.sh("keyhole doctor")
+      #expect(doctor.text.contains("`keyhole cluster join --withdraw`"), "\(doctor)")
+      #expect(!doctor.text.contains("accept"), "\(doctor)")
+    }
+  }
+
+  /// Entries of the list of members that no member has signed are named, and stop nobody.
+  @Test func strayEntriesAreNamed() async throws {
+    try await withClusterMachines { machines in
+      try machines.create()
+      let one = try machines.mount(machines.one)
+      try one.check("mkdir defaults/app; echo 1 > defaults/app/volume")
+      try machines.nodes.etcdctl("put /keyhole/1/team/log/0000000000000002 garbage")
+      #expect(
+        try holds { try one.world.sh("keyhole doctor").text.contains("entries that no member has signed") })
+      try machines.join()
+      #expect(try machines.succeeds("members", on: machines.one).lines.count == 3)
+      #expect(
+        try holds { try !one.world.sh("keyhole doctor").text.contains("entries that no member has signed") })
+    }
+  }
+
+  /// Nothing can be stored any more: `status` and `doctor` say so from the first change on that was refused.
+  @Test func quotaThatIsUsedUpIsSaid() async throws {
+    try await withClusterMachines { options in
+      options.arguments = ["--quota-backend-bytes", "\(4 << 20)"]
+    } body: { machines in
+      try machines.create()
+      let one = try machines.mount(machines.one)
+      try one.check("mkdir defaults/app; echo 1 > defaults/app/volume")
+      // Until the server has no room left.
+      for number in 0..<40 {
+        let text = String(repeating: "x", count: 256 << 10)
+        if (try? machines.nodes.etcdctl("put filler/\(number)", input: text)) == nil { break }
+      }
+      try one.world.check("echo 2 > two")
+      try one.refuses("cp \"$OUT/two\" defaults/app/volume", .noSpace)
+      #expect(try one.status("cluster").first?.contains(" no-space") == true)
+      let doctor = try one.world.sh("keyhole doctor")
+      #expect(doctor.status == 1 && doctor.text.contains("etcdctl alarm disarm"), "\(doctor)")
+    }
+  }
+
+  /// A user who may read, and not change.
+  @Test func missingRightToChangeIsSaid() async throws {
+    try await withClusterMachines { machines in
+      for words in [
+        "user add root:rootpw", "user add fleet:fleetpw", "role add fleet",
+        "role grant-permission fleet --prefix=true readwrite /keyhole/1/team/", "user grant-role fleet fleet",
+        "user grant-role root root", "auth enable",
+      ] { try machines.nodes.etcdctl(words) }
+      let world = machines.one
+      try world.check(
+        """
+        mkdir -m 700 right; printf fleetpw > right/keyhole.etcd-password
+        printf '\(ClusterMachines.passphrase)' > right/keyhole.cluster-passphrase; chmod 600 */*
+        """)
+      let made = try world.sh(
+        "CREDENTIALS_DIRECTORY=$OUT/right exec keyhole cluster init --store \(machines.address) --etcd-user fleet",
+        sending: Array((ClusterMachines.passphrase + "\n").utf8))
+      #expect(made.status == 0, "\(made)")
+      let one = try machines.mountLocked(
+        world, ["etcd-user=fleet"],
+        launcher: ["/usr/bin/env", "CREDENTIALS_DIRECTORY=\(world.outside)/right"])
+      #expect(try holds { try one.status("cluster").first?.contains(" connected") == true })
+      try one.check("mkdir defaults/app; echo 1 > defaults/app/volume")
+      try machines.nodes.etcdctl(
+        "--user=root:rootpw role revoke-permission fleet --prefix=true /keyhole/1/team/")
+      try machines.nodes.etcdctl(
+        "--user=root:rootpw role grant-permission fleet --prefix=true read /keyhole/1/team/")
+      let set = try world.sh("keyhole set defaults/app/volume 2")
+      #expect(set.status == 5, "\(set)")
+      #expect(try one.status("cluster").first?.contains(" access-denied") == true)
+      try machines.nodes.etcdctl(
+        "--user=root:rootpw role grant-permission fleet --prefix=true readwrite /keyhole/1/team/")
+      #expect(try holds { try world.sh("keyhole set defaults/app/volume 3").status == 0 })
+      #expect(try one.status("cluster").first?.contains(" connected") == true)
+      // Without authentication every client is let in, one with a password too.
+      try machines.nodes.etcdctl("--user=root:rootpw auth disable")
+      #expect(try holds { try world.sh("keyhole set defaults/app/volume 4").status == 0 })
+      try one.shows("4\n", at: "defaults/app/volume")
+    }
+  }
+}
