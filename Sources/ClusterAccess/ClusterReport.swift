@@ -95,6 +95,9 @@ package struct ClusterReport: Sendable {
       return (.forked, "device \(found.member.text) has seen another history")
     }
     if let found = comparison.findings.first(where: { $0.comparison == .isWithheld }) {
+      if found.member == opened.store.device {
+        return (.setBack, "the cluster does not show any more what this device has stored")
+      }
       return (.withheld, "device \(found.member.text) has seen changes that the cluster does not show here")
     }
     if case .wrongCluster(let reason)? = opened.store.session.seen.refusal {
@@ -110,7 +113,7 @@ package struct ClusterReport: Sendable {
     let refused = opened.store.session.refusal
     for case .unauthorized(let reason)? in [refusal, refused] { return (.accessDenied, reason) }
     if let problem = problems.first { return (.refused, "\(problem.subject): \(problem.reason)") }
-    if let failure {
+    if let failure = failure ?? (opened.isReadable ? nil : opened.store.unlockFailure) {
       if case .unreachable = failure { return (.reconnecting, failure.message) }
       if case .notPermitted = failure { return (.removed, failure.message) }
       return (.locked, failure.message)
@@ -198,7 +201,14 @@ extension ClusterReport {
   private var problem: Problem? {
     let (reason, remedy): (String, String) =
       switch condition {
-      case .connected, .locked: ("", "")
+      case .connected: ("", "")
+      case .locked where self.reason.isEmpty: ("", "")
+      case .locked:
+        (
+          "this device can't be unlocked: \(self.reason)",
+          "where its own slot was changed, `keyhole cluster rotate` on another device makes it new; else a snapshot of the cluster brings "
+            + "the keys back"
+        )
       case .forked, .withheld:
         (self.reason, "find out who runs the servers and what they answer to whom; store nothing until then")
       case .otherCluster, .setBack:

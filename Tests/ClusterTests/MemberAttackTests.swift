@@ -196,6 +196,58 @@ import VaultRecords
     expect(.damaged(what: "")) { try tricked.accept(one) }
   }
 
+  /// Servers of another history in the place of those that a device has used: what it has stored would vanish without a word.
+  @Test func anotherHistoryIsNotTakenOver() throws {
+    let first = try devices.create()
+    _ = try devices.joined("second", first)
+    let (suites, keychain) = (first.suites(propertyLists: PropertyLists()), first.keychain())
+    defer {
+      suites.close()
+      keychain.close()
+    }
+    _ = try suites.create("app")
+    try suites.set("n", .integer(1), in: "app")
+    let revision = devices.cluster.revision
+    try suites.set("n", .integer(2), in: "app")
+    try suites.set("m", .integer(3), in: "app")
+    try first.publishSight(suites, keychain)
+    try first.saveSeen()
+    devices.cluster.restore(revision: revision)
+    let other = try devices.unlocked("second").suites(propertyLists: PropertyLists())
+    defer { other.close() }
+    for number in 4..<14 { try other.set("n", .integer(Int128(number)), in: "app") }
+    // Whether it runs, or begins again.
+    expect(.readOnly(reason: "")) { try suites.set("k", .integer(9), in: "app") }
+    #expect(first.session.seen.refusal != nil)
+    let again = try devices.unlocked("first").suites(propertyLists: PropertyLists())
+    defer { again.close() }
+    expect(.readOnly(reason: "")) { _ = try again.read("app") }
+    let one = try devices.passphrase("first")
+    try devices.locked("first").accept(one)
+    let accepted = try devices.unlocked("first").suites(propertyLists: PropertyLists())
+    defer { accepted.close() }
+    #expect(try accepted.value("n", in: "app") == .integer(13))
+  }
+
+  /// The last commits of a head do not reach back far enough: what the device has said itself is gone.
+  @Test func aDeviceMissesItsOwnSight() throws {
+    let first = try devices.create()
+    let (suites, keychain) = (first.suites(propertyLists: PropertyLists()), first.keychain())
+    defer {
+      suites.close()
+      keychain.close()
+    }
+    try first.publishSight(suites, keychain)
+    #expect(try first.compareSights(suites, keychain).isEmpty)
+    let paths = try ClusterPaths(store: "team")
+    let before = try #require(devices.cluster.value(paths.seen(first.device)))
+    try first.publishSight(suites, keychain)
+    #expect(try first.compareSights(suites, keychain).isEmpty)
+    devices.cluster.forge([before])
+    let findings = try first.compareSights(suites, keychain)
+    #expect(findings.map(\.member) == [first.device] && findings.first?.comparison == .isWithheld)
+  }
+
   @Test func sightsTellOfWithheldAndForkedStates() throws {
     let first = try devices.create()
     let second = try devices.joined("second", first)

@@ -204,8 +204,12 @@ extension KeychainMigration {
       try complete(present, secret, in: target)
       guard try target.secret(of: present.id) == secret else { throw .exists }
       // Of one that an earlier run has copied the companion may be gone already: its URI is in the copy.
-      if new.otpauth != nil {
-        guard try has(uri, present, target) else { throw .exists }
+      if let further = new.otpauth {
+        if present.otpauth == nil {
+          try complete(present, further, uri, in: target)
+        } else {
+          guard try has(uri, present, target) else { throw .exists }
+        }
       }
       try sealIfWanted(present, secret, in: target)
       return nil
@@ -253,6 +257,23 @@ extension KeychainMigration {
       guard content.count == 0, let copy = copy.withLock({ $0.take() }) else { return }
       if seals, stored.isShown { stored.isSealed = true }
       content = copy
+    }
+  }
+
+  /// Gives a copy its `otpauth:` URI: a run that ended between the item and its URI has left it without.
+  private func complete(
+    _ present: Item, _ further: FurtherSecret, _ uri: HeldURI, in target: any KeychainEngine
+  ) throws(StoreError) {
+    let uris = try target.requireOtpauthURIs()
+    let copy = Mutex<SecretBytes?>(try uri.bytes.copied())
+    _ = try uris.rewriteOtpauth(of: present.id, readingSecret: false) {
+      (stored, content) throws(StoreError) in
+      guard stored == nil, let copy = copy.withLock({ $0.take() }) else { return }
+      stored = further
+      content = copy
+    }
+    guard try uris.otpauth(of: present.id) == uri.bytes else {
+      throw .unsupported(reason: "the other keychain does not keep it as it is")
     }
   }
 

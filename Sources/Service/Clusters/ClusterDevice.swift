@@ -2,6 +2,7 @@ import Cluster
 package import ClusterAccess
 import ClusterRecords
 import EtcdClient
+import KeychainSelection
 package import Model
 import Platform
 package import SecretMemory
@@ -241,6 +242,14 @@ extension ClusterDevice {
       } catch .damaged {
         throw .readOnly(reason: Self.isAnother)
       }
+    }
+  }
+
+  /// The mount of this store that runs, which knows when the other devices were heard; nil: there is none, or it does not answer.
+  package func mount() -> RunningMount? {
+    guard let places = try? StoragePaths.current() else { return nil }
+    return MountRegistration.serving(in: places.runtime).lazy.compactMap { try? RunningMount($0) }.first {
+      $0.store == address.text
     }
   }
 

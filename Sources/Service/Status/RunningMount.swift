@@ -133,7 +133,39 @@ package struct RunningMount {
     let heard = text("silentSince") == nil ? text("heard").map { ", heard \($0)" } ?? "" : ""
     let reason = text("reason").map { ": \($0)" } ?? ""
     let plain = fields["encrypted"] == .bool(false) ? "; the connection is not encrypted" : ""
+    let others = otherDevices.map { "device \($0.id), heard \($0.heard)" }
     return ["\(text("state") ?? "")\(since)\(heard)\(reason), as device \(text("device") ?? "")\(plain)"]
+      + others
+  }
+
+  /// When the mount has last read a record of each other device of what that has seen.
+  package var otherDevices: [(id: String, heard: String)] {
+    guard case .dictionary(let cluster)? = fields["cluster"], case .array(let members)? = cluster["members"]
+    else { return [] }
+    return members.compactMap { member in
+      guard case .dictionary(let fields) = member, case .string(let id)? = fields["device"],
+        case .string(let heard)? = fields["heard"]
+      else { return nil }
+      return (id.string, heard.string)
+    }
+  }
+
+  /// The address of the store in a cluster that is shown; nil: there is none.
+  package var store: String? { clusterText("store") }
+
+  /// Why the other devices' records do not fit what is shown; nil: they do, or there are none.
+  package var disagreement: String? {
+    guard let state = clusterText("state"), ["forked", "withheld", "set-back"].contains(state) else {
+      return nil
+    }
+    return clusterText("reason")
+  }
+
+  private func clusterText(_ name: ExactString) -> String? {
+    guard case .dictionary(let cluster)? = fields["cluster"], case .string(let text)? = cluster[name] else {
+      return nil
+    }
+    return text.string
   }
 
   /// The line about changes that are too large for one transaction; nil: there are none.

@@ -64,7 +64,9 @@ extension ClusterCollection {
     state.use { state in
       guard let copy = state.copy, copy.modified < revision else { return }
       state.copy?.take(draft, revision: revision)
-      if let version = state.copy?.version { session.seen.note(place.head, version: version) }
+      if let copy = state.copy {
+        session.seen.note(place.head, version: copy.version, copy.head.operations.first)
+      }
       wake(&state)
     }
     return .made

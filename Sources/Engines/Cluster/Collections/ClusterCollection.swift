@@ -125,7 +125,10 @@ final class ClusterCollection<Content: CollectionContent>: Sendable {
     guard fresh.version >= least, fresh.epoch >= epoch else {
       throw .damaged(what: "what the cluster stores: it was set back behind what this device has seen; it")
     }
-    session.seen.note(place.head, version: fresh.version)
+    do throws(ClusterError) {
+      try session.seen.check(place.head, version: fresh.version, fresh.head.operations)
+    } catch { throw StoreError(error) }
+    session.seen.note(place.head, version: fresh.version, fresh.head.operations.first)
     return fresh
   }
 
@@ -174,7 +177,9 @@ extension ClusterCollection {
     guard state.copy != nil, state.distrust == nil, !state.isBehind else { return }
     do throws(StoreError) {
       guard let delta = try state.copy?.apply(changes, revision: revision, session.keys) else { return }
-      if let version = state.copy?.version { session.seen.note(place.head, version: version) }
+      if let copy = state.copy {
+        session.seen.note(place.head, version: copy.version, copy.head.operations.first)
+      }
       if !isOwn(delta.operation, state) { report(delta.ids) }
       wake(&state)
     } catch {

@@ -1,3 +1,4 @@
+package import ClusterRecords
 package import EtcdClient
 import Model
 import Synchronization
@@ -10,6 +11,8 @@ package final class SeenState: Sendable {
     package var revision: Int64 = 0
     /// The version of the head of each collection.
     package var heads: [[UInt8]: UInt64] = [:]
+    /// The commit that has made that version, where it is known.
+    package var operations: [[UInt8]: Operation] = [:]
 
     package init() {}
   }
@@ -54,7 +57,10 @@ package final class SeenState: Sendable {
     change { state in
       state.contents.cluster = state.contents.cluster ?? stored.cluster
       state.contents.revision = max(state.contents.revision, stored.revision)
-      state.contents.heads.merge(stored.heads) { max($0, $1) }
+      for (key, version) in stored.heads where version > state.contents.heads[key] ?? 0 {
+        state.contents.heads[key] = version
+        state.contents.operations[key] = stored.operations[key]
+      }
       state.isChanged = true
     }
   }
@@ -95,18 +101,38 @@ package final class SeenState: Sendable {
   /// The version of a collection's head that was seen; 0: none.
   func version(of head: [UInt8]) -> UInt64 { state.withLock { $0.contents.heads[head] ?? 0 } }
 
-  /// Takes note of a collection's head.
-  func note(_ head: [UInt8], version: UInt64) {
+  /// Takes note of a collection's head, and of the last commit to it.
+  func note(_ head: [UInt8], version: UInt64, _ operation: Operation?) {
     change { state in
       guard version > state.contents.heads[head] ?? 0 else { return }
       state.contents.heads[head] = version
+      state.contents.operations[head] = operation
       state.isChanged = true
     }
+  }
+
+  /// Checks that a collection's head goes on from the one that was seen, as far as its last commits say so: else the cluster shows another
+  /// history than before, and nothing of it is taken from now on.
+  ///
+  /// - Throws: `wrongCluster`.
+  func check(_ head: [UInt8], version: UInt64, _ operations: [Operation]) throws(ClusterError) {
+    let error: ClusterError? = change { state in
+      guard let known = state.contents.heads[head], let operation = state.contents.operations[head],
+        version >= known, version - known < UInt64(operations.count),
+        operations[Int(version - known)] != operation
+      else { return nil }
+      state.refusal = .wrongCluster(
+        "the cluster shows another history than this device has seen: changes that were stored are missing; `keyhole cluster status` says more"
+      )
+      return state.refusal
+    }
+    if let error { throw error }
   }
 
   /// The collection is gone.
   func forget(_ head: [UInt8]) {
     change { state in
+      state.contents.operations[head] = nil
       if state.contents.heads.removeValue(forKey: head) != nil { state.isChanged = true }
     }
   }

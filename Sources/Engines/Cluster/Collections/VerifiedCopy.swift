@@ -33,13 +33,21 @@ struct VerifiedCopy<Content: CollectionContent> {
     let terms = try keys.terms()
     var sum = SetDigest()
     entries.reserveCapacity(values.count)
+    var failure: StoreError?
     for value in values {
-      let (id, state, content) = try Self.open(entry: value, place, keys)
+      let opened: (ItemKey, EntryState, Content)
+      // Keys that no commit has put are in no sum, and are left out: the sum says whether one of the others is missing.
+      do throws(StoreError) { opened = try Self.open(entry: value, place, keys) } catch {
+        if case .damaged = error { continue }
+        failure = error
+        continue
+      }
+      let (id, state, content) = opened
       sum += try terms.term(value.key, state)
       entries.updateValue(Known(state: state, kept: content.kept), forKey: id)
       view.put(id, content, replacing: nil)
     }
-    guard sum == head.sum, UInt64(entries.count) == head.count else { throw Self.incomplete }
+    guard sum == head.sum, UInt64(entries.count) == head.count else { throw failure ?? Self.incomplete }
   }
 
   /// The entries as this device has kept them. - Throws: `damaged`, `locked`.
@@ -123,10 +131,13 @@ extension VerifiedCopy {
       switch change {
       case .put(let value) where value.key == place.head: newHead = value
       case .delete(let key, _) where key == place.head: throw Self.incomplete
-      default: rest.append(change)
+      default: if try concerns(change, keys) { rest.append(change) }
       }
     }
-    guard let newHead else { throw Self.incomplete }
+    guard let newHead else {
+      guard rest.isEmpty else { throw Self.incomplete }
+      return nil
+    }
     let (next, nextVersion, nextEpoch) = try Self.open(head: newHead, place, keys)
     guard nextVersion == version + 1, nextEpoch >= epoch else { throw Self.incomplete }
     let terms = try keys.terms()
@@ -151,6 +162,18 @@ extension VerifiedCopy {
     (head, version, modified, epoch) = (next, nextVersion, revision, nextEpoch)
     take(puts, removed)
     return Delta(operation: next.operations.first, ids: puts.map(\.0) + removed)
+  }
+
+  /// Whether a change is of an entry, or can be one: another program's key that none of the keys opens is in no sum, and is left out.
+  private func concerns(_ change: KeyChange, _ keys: ClusterKeyring) throws(StoreError) -> Bool {
+    guard let id = place.id(change.key) else { return false }
+    guard entries[id] == nil else { return true }
+    guard case .put(let value) = change else { return false }
+    do throws(StoreError) { _ = try Self.open(entry: value, place, keys) } catch {
+      guard case .damaged = error else { throw error }
+      return false
+    }
+    return true
   }
 
   private mutating func take(_ puts: [(ItemKey, EntryState, Content)], _ removed: [ItemKey]) {

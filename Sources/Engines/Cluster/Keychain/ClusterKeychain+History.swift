@@ -90,8 +90,21 @@ extension ClusterKeychain {
         return try restore(state, of: id, over: id, holder, on: present)
       }
       // It comes back as it was: nothing of it is sealed again.
+      try prove(state, of: id, unlike: nil)
       let change = ItemEntryChange(id, .set(state, replacesVersions: false))
       return (ItemsPlan([change]), state.record.item)
+    }
+  }
+
+  /// Opens the secrets of a state that are not those of another one: what can't be read does not take the place of something that can.
+  ///
+  /// - Throws: `damaged`, `locked`, `unreachable`.
+  private func prove(_ state: ItemEntry, of id: ItemKey, unlike present: ItemEntry?) throws(StoreError) {
+    for part in [SecretPlace.main, ItemRecord.FurtherSecret.otpauth] {
+      guard let revision = state.revision(ofPart: part), present?.revision(ofPart: part) != revision else {
+        continue
+      }
+      _ = try opened(state, id, part)
     }
   }
 
@@ -112,6 +125,7 @@ extension ClusterKeychain {
     var writing = ItemWriting(id, present, present, on: items, session)
     writing.isRestoring = true
     if id == owner {
+      try prove(state, of: id, unlike: present)
       try writing.restore(state, as: item, keepingOtpauth: keepsOtpauth)
     } else {
       let further = item.otpauth

@@ -56,7 +56,14 @@ extension ClusterKeychain {
         }
         continue
       }
-      return try open(Self.value(stored, place), place, state)
+      do throws(StoreError) {
+        let secret = try open(Self.value(stored, place), place, state)
+        damagedSecrets.use { _ = $0.remove(state.place.item) }
+        return secret
+      } catch {
+        if case .damaged = error { damagedSecrets.use { _ = $0.insert(state.place.item) } }
+        throw error
+      }
     }
     throw .unreachable(reason: "other clients change the keychain all the time")
   }

@@ -21,6 +21,8 @@ package final class ClusterKeychain: KeychainEngine {
   /// The items that others have changed since they were asked for.
   private let news: ItemsNews
   private let keeping = Mutex<HistoryRetention?>(nil)
+  /// The items of which a secret was read that does not open.
+  let damagedSecrets = Locked<Set<ItemKey>>([])
 
   /// `changed` is called when others have changed items: on the watch's thread, so that it must not use the engine itself.
   package init(
@@ -141,9 +143,27 @@ package final class ClusterKeychain: KeychainEngine {
   /// nil: it is on no disk of this machine.
   package func room() throws(StoreError) -> DiskRoom? { nil }
 
+  /// The secrets that were asked for and do not open.
+  private var problemOfSecrets: Problem? {
+    let damaged = damagedSecrets.use { $0 }
+    guard !damaged.isEmpty else { return nil }
+    let items = try? collection.lookAtCopy { copy throws(StoreError) in
+      let entries = try copy.items.entries
+      return damaged.compactMap { entries[$0]?.record.item }
+    }
+    guard let items = items ?? nil, let first = items.first else { return nil }
+    let others = items.count > 1 ? ", and those of \(items.count - 1) more," : ""
+    return Problem(
+      subject: "the keychain",
+      reason:
+        "the secret of an item of \(first.identity.folder.string)\(others) was deleted or changed by something else than Keyhole",
+      remedy: "`keyhole undo` may have an earlier one; a snapshot of the cluster has it, or store it again")
+  }
+
   package func problems() -> [Problem] {
     // Of a device that was removed that alone is said.
-    guard session.isMember, let reason = readOnlyReason else { return [] }
+    guard session.isMember else { return [] }
+    guard let reason = readOnlyReason else { return problemOfSecrets.map { [$0] } ?? [] }
     let isSetBack = session.seen.refusal != nil || follower.refusal != nil
     return [
       Problem(

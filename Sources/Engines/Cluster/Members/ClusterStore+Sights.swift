@@ -31,9 +31,10 @@ extension ClusterStore {
     do throws(ClusterError) {
       let version = try session.read([KeyRange(key: key)]).values[0].first?.version ?? 0
       let sealed = try seal(signed, key, version + 1)
-      _ = try session.commit(
+      let reply = try session.commit(
         ClusterTransaction(
           [.put(key: key, value: sealed, lease: 0)], if: [.version(key: key, equals: version)]))
+      if reply.didSucceed { state.use { $0.published = sight.time } }
     } catch { throw StoreError(error) }
   }
 
@@ -57,6 +58,12 @@ extension ClusterStore {
     try keychain?.catchUp()
     let own = heads(suites, keychain)
     let log = try fetchLog()
+    // What this device has said itself: where it is gone, its own changes may be too.
+    if let published = state.use({ $0.published }),
+      !sights.contains(where: { $0.member == device && $0.time >= published })
+    {
+      findings.append(SightFinding(member: device, time: published, comparison: .isWithheld))
+    }
     for sight in sights where sight.member != device {
       var results = sight.heads.compactMap { head in
         own.first { $0.key == head.key }.map { SightComparison(head, own: $0.version, $0.operations) }

@@ -21,6 +21,10 @@ package final class ClusterStore: Sendable, ClusterLock {
     var log: MemberLog
     /// The part of the list of members that this device has seen, as its file says. It is not authentic before the keys are there.
     var noted = SeenRecord()
+    /// Why it could not be unlocked last.
+    var failure: StoreError?
+    /// The time of the last record that this process has stored of what it has seen; nil: none was.
+    var published: Timestamp?
     /// Whether the cluster has entries behind the list of members that no member has signed.
     var hasStrayEntries = false
     /// Whether the store was opened by the copy on this device, as the cluster did not answer.
@@ -97,6 +101,17 @@ package final class ClusterStore: Sendable, ClusterLock {
   /// - Throws: `rejected`, `locked`; `notPermitted` where the device does not belong to the store (yet, or any more);
   ///   `damaged` where the list of members was changed behind what this device has seen; `unreachable`.
   package func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    do throws(StoreError) { try openDevice(passphrase) } catch {
+      if error != .rejected, error != .locked { state.use { $0.failure = error } }
+      throw error
+    }
+    state.use { $0.failure = nil }
+  }
+
+  /// Why this device could not be unlocked with its passphrase, when that was tried last; nil: it could, or was not tried.
+  package var unlockFailure: StoreError? { state.use { $0.failure } }
+
+  private func openDevice(_ passphrase: borrowing SecretBytes) throws(StoreError) {
     let device = state.use { $0.device }
     let member = try device.open(passphrase)
     guard let stored = try DeviceFiles.read(files.seen) else { throw Self.isNotConfirmed }
@@ -143,6 +158,7 @@ package final class ClusterStore: Sendable, ClusterLock {
     var record = SeenRecord()
     let contents = session.seen.contents
     (record.cluster, record.revision, record.heads) = (contents.cluster, contents.revision, contents.heads)
+    record.operations = contents.operations
     (record.members, record.digest, record.first) = state.use { state in
       state.log.count > 0
         ? (state.log.count, state.log.digest, state.log.first)
@@ -316,6 +332,7 @@ extension SeenRecord {
   var contents: SeenState.Contents {
     var contents = SeenState.Contents()
     (contents.cluster, contents.revision, contents.heads) = (cluster, revision, heads)
+    contents.operations = operations
     return contents
   }
 }

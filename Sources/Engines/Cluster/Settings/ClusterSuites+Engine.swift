@@ -9,7 +9,7 @@ extension ClusterSuites {
   /// The suites' names, and their stamps.
   package func suites() throws(StoreError) -> [ExactString: SuiteStamp] {
     try start()
-    let ids = try names.withCopy { $0.view.ids }
+    let ids = try withNames { $0 }
     var stamps: [ExactString: SuiteStamp] = [:]
     for (name, id) in ids { stamps[name] = try stamp(of: id) }
     return stamps
@@ -17,7 +17,7 @@ extension ClusterSuites {
 
   package func suiteNames() throws(StoreError) -> [ExactString] {
     try start()
-    return Array(try names.withCopy { $0.view.ids }.keys)
+    return Array(try withNames { $0 }.keys)
   }
 
   /// The list of suites has a sum of its own.
@@ -83,6 +83,8 @@ extension ClusterSuites {
     _ body: (inout SuiteContents) throws(StoreError) -> Void
   ) throws(StoreError) -> SuiteContents? {
     if let readOnlyReason { throw .readOnly(reason: readOnlyReason) }
+    // Nothing is changed while the list of suites does not fit together.
+    if names.distrust != nil { try names.load() }
     try foldJournal(of: id, settings)
     let (before, version) = try settings.withCopy { ($0.contents(of: id), $0.version) }
     var after = before

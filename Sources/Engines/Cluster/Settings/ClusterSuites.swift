@@ -160,7 +160,15 @@ extension ClusterSuites {
   /// The id of the suite of a name; nil: there is none. - Throws: as `start`.
   func id(of name: ExactString) throws(StoreError) -> ItemKey? {
     try start()
-    return try names.withCopy { $0.view.ids[name] }
+    return try withNames { $0[name] }
+  }
+
+  /// The ids of the suites by their names. Where the list does not fit together, as it was last.
+  func withNames<Result>(
+    _ body: ([ExactString: ItemKey]) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    if names.distrust != nil, let known = try names.lookAtCopy({ $0.view.ids }) { return try body(known) }
+    return try names.withCopy { copy throws(StoreError) in try body(copy.view.ids) }
   }
 
   /// The settings of a suite, for which nothing may have been read yet.

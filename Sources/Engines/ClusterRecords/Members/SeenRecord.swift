@@ -9,6 +9,8 @@ package struct SeenRecord: Hashable, Sendable {
   package var revision: Int64 = 0
   /// The version of the head of each collection.
   package var heads: [[UInt8]: UInt64] = [:]
+  /// The commit that has made that version, where it is known.
+  package var operations: [[UInt8]: Operation] = [:]
   /// The number of entries of the list of members, and the digest of the last one.
   package var members: UInt64 = 0
   package var digest: [UInt8] = []
@@ -23,7 +25,11 @@ package struct SeenRecord: Hashable, Sendable {
   package mutating func keep(_ other: SeenRecord) {
     guard other.cluster == cluster, other.accepted == accepted, other.first == first else { return }
     revision = max(revision, other.revision)
-    for (key, version) in heads { heads[key] = max(version, other.heads[key] ?? 0) }
+    for (key, version) in heads {
+      guard let later = other.heads[key], later > version else { continue }
+      heads[key] = later
+      operations[key] = other.operations[key]
+    }
     if other.members > members { (members, digest) = (other.members, other.digest) }
   }
 
@@ -40,6 +46,7 @@ package struct SeenRecord: Hashable, Sendable {
     static let head: UInt8 = 5
     static let first: UInt8 = 6
     static let accepted: UInt8 = 7
+    static let operation: UInt8 = 8
   }
 
   /// The fields, and HMAC-SHA256 over them.
@@ -54,6 +61,13 @@ package struct SeenRecord: Hashable, Sendable {
       head.put(raw: version)
       head.put(raw: key)
       writer.put(Tag.head, head.bytes)
+    }
+    for (key, operation) in operations {
+      var commit = FieldWriter(capacity: key.count + 16)
+      commit.put(raw: operation.number.high)
+      commit.put(raw: operation.number.low)
+      commit.put(raw: key)
+      writer.put(Tag.operation, commit.bytes)
     }
     writer.put(Tag.first, first)
     if accepted > 0 { writer.put(Tag.accepted, accepted) }
@@ -90,6 +104,11 @@ package struct SeenRecord: Hashable, Sendable {
         var head = FieldReader(field.bytes)
         let version = try head.integer(UInt64.self)
         heads[head.remainder.array] = version
+      case Tag.operation:
+        var commit = FieldReader(field.bytes)
+        let number = ItemKey(
+          high: try commit.integer(UInt64.self), low: try commit.integer(UInt64.self))
+        operations[commit.remainder.array] = Operation(number)
       default: throw .damaged(what: "the record of what this device has seen of the cluster")
       }
     }

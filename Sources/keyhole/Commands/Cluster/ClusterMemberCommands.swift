@@ -48,20 +48,40 @@ struct ClusterApproveCommand: ParsableCommand {
 
 struct ClusterMembersCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "members", abstract: "List the members of the store: devices, and recovery codes.")
+    commandName: "members", abstract: "List the members of the store: devices, and recovery codes.",
+    discussion: """
+      Every device stores a signed record of what it has seen, every two minutes or so. While the store is mounted, the time of the \
+      last one that was read is printed for each other device. Where such a record does not fit what is shown here, somebody shows the \
+      devices different histories, or keeps changes back: that is an error then.
+      """)
 
   @OptionGroup var address: ClusterAddressOptions
 
-  @Flag(help: "A JSON array of objects: id, and kind, which is device, this device or recovery code.")
+  @Flag(
+    help:
+      "A JSON array of objects: id; kind, which is device, this device or recovery code; and heard, where it is known."
+  )
   var json = false
 
   func run() throws {
-    let members = try address.device().members().map { member in
+    let device = try address.device()
+    let mount = device.mount()
+    let heard = Dictionary((mount?.otherDevices ?? []).map { ($0.id, $0.heard) }) { $1 }
+    let members = try device.members().map { member in
       let kind = member.isRecoveryCode ? "recovery code" : member.isThisDevice ? "this device" : "device"
-      return (id: member.id, kind: kind)
+      return (id: member.id, kind: kind, heard: heard[member.id])
     }
-    guard json else { return members.forEach { StandardOutput.print("\($0.id)  \($0.kind)") } }
-    JSONList.print(members) { [("id", $0.id.quotedAsJSON), ("kind", $0.kind.quotedAsJSON)] }
+    if json {
+      JSONList.print(members) { member in
+        let fields = [("id", member.id.quotedAsJSON), ("kind", member.kind.quotedAsJSON)]
+        return fields + (member.heard.map { [("heard", $0.quotedAsJSON)] } ?? [])
+      }
+    } else {
+      for member in members {
+        StandardOutput.print("\(member.id)  \(member.kind)\(member.heard.map { "  heard \($0)" } ?? "")")
+      }
+    }
+    if let reason = mount?.disagreement { throw Failure(device.address.text, reason) }
   }
 }
 
