@@ -99,7 +99,7 @@ import Testing
     }
   }
 
-  /// Entries of the list of members that no member has signed are named, and stop nobody.
+  /// Entries of the list of members that no member has signed are named, and stop no member.
   @Test func strayEntriesAreNamed() async throws {
     try await withClusterMachines { machines in
       try machines.create()

@@ -97,4 +97,19 @@ import Testing
     #expect(try migrate(vault, service).companions == ["a/me/otp"])
     #expect(try service.items().count == 2 && vault.items().isEmpty)
   }
+
+  /// An earlier migration was killed between an item and its URI, where the new keychain takes both in two steps.
+  @Test func copyWithoutItsURIIsCompleted() throws {
+    let other = MemoryKeychain()
+    try vault.setOtpauth(vault.add(KeychainSamples.generic("a"), "secret").id, Self.uri)
+    try other.add(KeychainSamples.generic("a"), "secret")
+    try migrate(vault, other)
+    let moved = try item("me", in: other)
+    #expect(try other.otpauthBytes(of: moved.id) == Array(Self.uri.utf8))
+    #expect(try other.bytes(of: moved.id) == Array("secret".utf8) && vault.items().isEmpty)
+    // One with another URI is another item.
+    try vault.setOtpauth(vault.add(KeychainSamples.generic("a"), "secret").id, Self.uri + "&digits=8")
+    #expect(throws: KeychainMigration.Failure.self) { try migrate(vault, other) }
+    #expect(try vault.items().count == 1)
+  }
 }

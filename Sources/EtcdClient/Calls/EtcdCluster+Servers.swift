@@ -47,13 +47,14 @@ extension EtcdCluster: LeasingCluster {
 }
 
 extension EtcdCluster {
-  /// The state of each server as it says itself, or why it does not, in the order of the configuration. It takes up to `deadline` for each one
-  /// that does not answer.
+  /// The state of each server as it says itself, or why it does not, in the order of the configuration. It takes `deadline` at most, of which
+  /// each server gets its part.
   package func memberStatus() -> [(EtcdEndpoint, Result<MemberStatus, ClusterError>)] {
-    configuration.endpoints.map { endpoint in
+    let patience = deadline / max(1, configuration.endpoints.count)
+    return configuration.endpoints.map { endpoint in
       let status = Result { () throws(ClusterError) in
         let channel = try Channel(to: endpoint, configuration.security)
-        return try self.status(on: channel, until: .now + deadline, CallInterruption())
+        return try self.status(on: channel, until: .now + patience, CallInterruption())
       }
       return (endpoint, status)
     }

@@ -373,8 +373,8 @@ extension ClusterDevice {
     }
   }
 
-  /// A line for each server. It takes up to five seconds for each one that does not answer.
-  package func servers() -> [String] {
+  /// A line for each server, and whether one of them answers. It takes five seconds at most.
+  package func servers() -> [(line: String, answers: Bool)] {
     let cluster = address.cluster(login)
     defer { cluster.close() }
     return cluster.memberStatus().map { endpoint, status in
@@ -383,9 +383,10 @@ extension ClusterDevice {
         let role =
           status.leader == status.header.member ? "leads" : status.leader == 0 ? "has no leader" : "follows"
         let errors = status.errors.isEmpty ? "" : "; " + status.errors.joined(separator: "; ")
-        return
+        let line =
           "\(endpoint.description)  etcd \(status.version), \(role), \(status.fileSize >> 10) KiB\(errors)"
-      case .failure(let error): return "\(endpoint.description)  does not answer: \(error.reason)"
+        return (line, true)
+      case .failure(let error): return ("\(endpoint.description)  does not answer: \(error.reason)", false)
       }
     }
   }

@@ -7,14 +7,18 @@ import Synchronization
 final class CallLimits: Sendable {
   private struct State {
     var ends: [ThreadID: ContinuousClock.Instant] = [:]
-    /// When a call has used up its time, and the error.
-    var failure: (at: ContinuousClock.Instant, error: StoreError)?
+    /// When a call has used up its time, the last one of which none was answered since, and the error.
+    var failure: (first: ContinuousClock.Instant, last: ContinuousClock.Instant, error: StoreError)?
   }
 
   private let state = Mutex(State())
 
   /// For so long, calls that follow one which has used up its time fail at once: many that wait for each other end together.
   private static let pause = Duration.seconds(1)
+
+  /// For so long after a call that has used up its time, further ones get `brief` at most: a command makes several.
+  private static let memory = Duration.seconds(30)
+  private static let brief = Duration.seconds(2)
 
   /// The end of the calling thread's call; nil: it has none.
   var end: ContinuousClock.Instant? { state.withLock { $0.ends[.current] } }
@@ -26,11 +30,15 @@ final class CallLimits: Sendable {
     to deadline: Duration, _ body: () throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
     let (thread, now) = (ThreadID.current, ContinuousClock.now)
-    let (isInside, failure) = state.withLock { state -> (Bool, StoreError?) in
-      guard state.ends[thread] == nil else { return (true, nil) }
-      if let failure = state.failure, failure.at + Self.pause > now { return (false, failure.error) }
-      state.ends[thread] = now + deadline
-      return (false, nil)
+    let (isInside, failure, deadline) = state.withLock { state -> (Bool, StoreError?, Duration) in
+      guard state.ends[thread] == nil else { return (true, nil, deadline) }
+      if let failure = state.failure, failure.last + Self.pause > now {
+        return (false, failure.error, deadline)
+      }
+      let isSilent = state.failure.map { $0.first + Self.memory > now } ?? false
+      let allowed = isSilent ? min(deadline, Self.brief) : deadline
+      state.ends[thread] = now + allowed
+      return (false, nil, allowed)
     }
     if isInside { return try body() }
     if let failure { throw failure }
@@ -48,7 +56,9 @@ final class CallLimits: Sendable {
   private func finish(_ thread: ThreadID, _ error: StoreError?) {
     state.withLock { state in
       state.ends[thread] = nil
-      state.failure = error.map { (.now, $0) }
+      let now = ContinuousClock.now
+      let first = state.failure.flatMap { $0.first + Self.memory > now ? $0.first : nil }
+      state.failure = error.map { (first ?? now, now, $0) }
     }
   }
 }

@@ -58,7 +58,7 @@ extension ClusterStore {
     try keychain?.catchUp()
     let own = heads(suites, keychain)
     let log = try fetchLog()
-    // What this device has said itself: where it is gone, its own changes may be too.
+    // The last record of this device itself: where that is gone, its changes may be too.
     if let published = state.use({ $0.published }),
       !sights.contains(where: { $0.member == device && $0.time >= published })
     {

@@ -51,8 +51,8 @@ struct ClusterMembersCommand: ParsableCommand {
     commandName: "members", abstract: "List the members of the store: devices, and recovery codes.",
     discussion: """
       Every device stores a signed record of what it has seen, every two minutes or so. While the store is mounted, the time of the \
-      last one that was read is printed for each other device. Where such a record does not fit what is shown here, somebody shows the \
-      devices different histories, or keeps changes back: that is an error then.
+      last one that was read is printed for each other device. A record that does not fit what is shown here is an error: the devices \
+      are shown different histories, or changes are kept back.
       """)
 
   @OptionGroup var address: ClusterAddressOptions
@@ -166,7 +166,13 @@ struct ClusterStatusCommand: ParsableCommand {
   func run() throws {
     let device = try address.device()
     StandardOutput.print("store    \(device.address.text)")
-    for line in device.servers() { StandardOutput.print("server   \(line)".escapedForTerminal) }
+    let servers = device.servers()
+    for server in servers { StandardOutput.print("server   \(server.line)".escapedForTerminal) }
+    guard servers.contains(where: \.answers) else {
+      throw Failure(
+        device.address.text,
+        "no server of the cluster answers; `keyhole status` tells how a mount of the store is")
+    }
     let members = try device.members()
     StandardOutput.print("members  \(members.count)")
     let own = members.first(where: \.isThisDevice)
