@@ -137,15 +137,85 @@ import Testing
     try change { #expect($0.versions(of: "app").map(\.value) == [.integer(3)]) }
   }
 
-  @Test func theValuesOfASuiteGoWithIt() throws {
+  /// As with the suites of one machine: what was removed by mistake can be brought back.
+  @Test func theValuesOfARemovedSuiteAreKept() throws {
     try make()
     try set("a", .integer(1))
     try set("a", nil)
     #expect(entries == 1)
     try change { try $0.remove("app") }
-    #expect(entries == 0)
+    try change { suites in
+      let (names, present) = (try suites.suiteNames(), try suites.suites())
+      #expect(names.isEmpty && present.isEmpty)
+      #expect(try suites.read("app") == nil)
+      #expect(suites.suitesWithVersions() == ["app"])
+      #expect(suites.versions(of: "app").map(\.value) == [.integer(1)])
+      expect(.notFound) { try suites.remove("app") }
+      expect(.notFound) { try suites.rename("app", to: "other") }
+      expect(.notPermitted(reason: "")) { try suites.discard("app") }
+    }
+    // A suite of that name has them again.
     try make()
-    try change { #expect($0.versions(of: "app").isEmpty) }
+    try set("a", .integer(2))
+    try set("a", .integer(3))
+    try change { suites in
+      #expect(suites.versions(of: "app").map(\.value) == [.integer(1), .integer(2)])
+      let value = try suites.value("a", in: "app")
+      #expect(value == .integer(3))
+      expect(.exists) { _ = try suites.create("app") }
+    }
+  }
+
+  @Test func aSuiteWithoutValuesGoesWithAllThatIsStored() throws {
+    let before = store.cluster.contents.count
+    try make()
+    try set("a", .integer(1))
+    try set("a", nil)
+    try change { suites in
+      try suites.purge("app", nil)
+      try suites.remove("app")
+    }
+    #expect(store.cluster.contents.count == before)
+    // One that is purged after its removal.
+    try make()
+    try set("a", .integer(1))
+    try set("a", nil)
+    try change { suites in
+      try suites.remove("app")
+      #expect(try suites.purge("app", "a") == 1)
+      #expect(suites.suitesWithVersions().isEmpty)
+    }
+    #expect(store.cluster.contents.count == before)
+    // One of which nothing is to be kept any more.
+    try make()
+    try set("a", .integer(1))
+    try set("a", nil)
+    try change { try $0.remove("app") }
+    try change(HistoryRetention(versions: 0, days: 30)) { suites in
+      _ = suites.versions(of: "app")
+      _ = suites.prune()
+    }
+    #expect(store.cluster.contents.count == before)
+  }
+
+  /// A suite that gets the name of a removed one, and is removed too.
+  @Test func oneRemovedSuiteOfANameIsKept() throws {
+    try make()
+    try set("a", .integer(1))
+    try set("a", nil)
+    try change { suites in
+      try suites.remove("app")
+      _ = try suites.create("other")
+      try suites.set("b", .integer(2), in: "other")
+    }
+    try change { try $0.set("b", nil, in: "other") }
+    try change { suites in
+      try suites.rename("other", to: "app")
+      #expect(suites.versions(of: "app").map(\.key) == ["b"])
+      try suites.remove("app")
+      #expect(suites.versions(of: "app").map(\.key) == ["b"])
+    }
+    #expect(entries == 1)
   }
 
   @Test func largeValuesAreNotKept() throws {

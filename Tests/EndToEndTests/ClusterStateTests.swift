@@ -68,7 +68,8 @@ import Testing
       let code = try machines.create()
       // Whole: it is not made again.
       let again = try machines.cluster("init", [ClusterMachines.passphrase], on: machines.one)
-      #expect(again.status == 1 && again.error.contains("this device belongs to the store already"), "\(again)")
+      #expect(
+        again.status == 1 && again.error.contains("this device belongs to the store already"), "\(again)")
       let other = try machines.cluster("init", [ClusterMachines.otherPassphrase], on: machines.other)
       #expect(other.status == 1 && other.error.contains("the store is there already"), "\(other)")
       // Without its recovery code, it gets another one.

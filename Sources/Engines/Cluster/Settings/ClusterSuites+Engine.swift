@@ -123,6 +123,9 @@ extension ClusterSuites {
   /// One transaction, which the cluster has stored when it returns.
   package func create(_ suite: ExactString) throws(StoreError) -> SuiteContents {
     try SuiteName.check(suite)
+    if let removed = try removedNames()[suite], try revive(removed, as: suite) {
+      return try settings(of: removed).withCopy { $0.contents(of: removed) }
+    }
     let id = ItemKey.random()
     let place = session.paths.suite(id)
     try changeNames { copy throws(StoreError) in
@@ -139,20 +142,79 @@ extension ClusterSuites {
     return try settings(of: id).withCopy { $0.contents(of: id) }
   }
 
+  /// Makes a removed suite one again, so that the values that its settings had are its own. False: another client did something else with
+  /// it, or it is damaged.
+  private func revive(_ id: ItemKey, as suite: ExactString) throws(StoreError) -> Bool {
+    do throws(StoreError) { try settings(of: id).catchUp() } catch {
+      guard case .damaged = error else { throw error }
+      return false
+    }
+    var isThere = true
+    try changeNames { ids throws(StoreError) in
+      guard ids[suite] == nil else { throw .exists }
+      isThere = try names.lookAtCopy { $0.view.removed[suite] == id } ?? false
+      return CollectionPlan(isThere ? [CollectionEdit(id, SuiteName(name: suite))] : [])
+    }
+    return isThere
+  }
+
+  /// Values that its settings had stay, and with them the suite's id. A suite of which none is kept goes with all that is stored of it.
   package func remove(_ suite: ExactString) throws(StoreError) {
     try changeNames { ids throws(StoreError) in
       guard let id = ids[suite] else { throw .notFound }
       let settings = settings(of: id)
       try settings.catchUp()
       try settings.withWriter { () throws(StoreError) in try foldJournal(of: id, settings) }
-      let (isEmpty, modified) = try settings.withCopy { ($0.view.settings.isEmpty, $0.modified) }
+      let (isEmpty, modified, keeps) = try settings.withCopy { copy in
+        (copy.view.settings.isEmpty, copy.modified, keepsAny(of: copy))
+      }
       guard isEmpty else { throw .notEmpty }
-      var plan = CollectionPlan([CollectionEdit<SuiteName>(id, nil)])
-      let place = session.paths.suite(id)
-      plan.conditions = [.modified(key: place.head, equals: modified)]
-      // The entries that are left are the values that settings had.
-      plan.operations = [.delete(KeyRange(key: place.head)), .delete(KeyRange(prefix: place.entries))]
+      let former = try names.lookAtCopy { $0.view.removed[suite] } ?? nil
+      var plan =
+        keeps
+        ? CollectionPlan([CollectionEdit(id, SuiteName(name: suite, isRemoved: true))]) : removal(of: id)
+      plan.conditions = [.modified(key: session.paths.suite(id).head, equals: modified)]
+      // One of the same name that was removed before, while this one had another name.
+      if keeps, let former {
+        let other = removal(of: former)
+        plan.edits += other.edits
+        plan.operations += other.operations
+      }
       return plan
+    }
+  }
+
+  /// Whether there are values of settings that are still to be kept.
+  private func keepsAny(of copy: VerifiedCopy<SuiteEntry>) -> Bool {
+    guard copy.head.keepsVersions else { return false }
+    let (versions, now) = (copy.view.versions, Timestamp.now)
+    let retention = retention ?? .standard
+    return versions.names.contains { !versions.kept(of: $0, retention, at: now).isEmpty }
+  }
+
+  /// Removes a suite with everything that is stored of it.
+  private func removal(of id: ItemKey) -> CollectionPlan<SuiteName> {
+    var plan = CollectionPlan([CollectionEdit<SuiteName>(id, nil)])
+    let place = session.paths.suite(id)
+    plan.operations = [.delete(KeyRange(key: place.head)), .delete(KeyRange(prefix: place.entries))]
+    return plan
+  }
+
+  /// Removes the suites for good that were removed before, and of which nothing is to be kept any more.
+  func removeOver() throws(StoreError) {
+    for (name, id) in try removedNames() {
+      let settings = settings(of: id)
+      try settings.catchUp()
+      guard try settings.withCopy({ $0.view.settings.isEmpty && !keepsAny(of: $0) }) else { continue }
+      try changeNames { _ throws(StoreError) in
+        let modified = try settings.withCopy { $0.modified }
+        guard try names.lookAtCopy({ $0.view.removed[name] == id }) == true else {
+          return CollectionPlan([])
+        }
+        var plan = removal(of: id)
+        plan.conditions = [.modified(key: session.paths.suite(id).head, equals: modified)]
+        return plan
+      }
     }
   }
 
@@ -161,14 +223,12 @@ extension ClusterSuites {
   /// - Throws: `notPermitted` for a suite that can be read; `notFound`, `locked`, `unreachable`.
   package func discard(_ suite: ExactString) throws(StoreError) {
     try changeNames { ids throws(StoreError) in
-      guard let id = ids[suite] else { throw .notFound }
+      let removed = try removedNames()
+      guard let id = ids[suite] ?? removed[suite] else { throw .notFound }
       guard try isDamaged(settings(of: id)) else {
         throw .notPermitted(reason: "it is not damaged; `keyhole rm -r` removes it")
       }
-      var plan = CollectionPlan([CollectionEdit<SuiteName>(id, nil)])
-      let place = session.paths.suite(id)
-      plan.operations = [.delete(KeyRange(key: place.head)), .delete(KeyRange(prefix: place.entries))]
-      return plan
+      return removal(of: id)
     }
   }
 

@@ -13,9 +13,9 @@ extension ClusterSuites: VersionedSuites {
 
   package func keep(_ retention: HistoryRetention) { keeping.use { $0.retention = retention } }
 
-  /// Empty also where the cluster does not answer and the suite was not read before, and for a suite that is gone.
+  /// Empty also where the cluster does not answer and the suite was not read before.
   package func versions(of suite: ExactString) -> [SettingVersion] {
-    guard let id = try? id(of: suite),
+    guard let id = try? idWithVersions(of: suite),
       let found = try? settings(of: id).withCopy({ copy in kept(of: copy.view.versions) })
     else { return [] }
     return found.sorted { $0.number < $1.number }
@@ -35,14 +35,19 @@ extension ClusterSuites: VersionedSuites {
 
   /// Reads all suites that were not read yet.
   package func suitesWithVersions() -> [ExactString] {
-    guard (try? start()) != nil, let ids = try? names.withCopy({ $0.view.ids }) else { return [] }
-    return ids.keys.filter { !versions(of: $0).isEmpty }
+    guard (try? start()) != nil,
+      let all = try? names.withCopy({ Set($0.view.ids.keys).union($0.view.removed.keys) })
+    else { return [] }
+    return all.filter { !versions(of: $0).isEmpty }
   }
 
   @discardableResult
   package func purge(_ suite: ExactString, _ key: ExactString?) throws(StoreError) -> Int {
-    guard let id = try id(of: suite) else { return 0 }
-    return try purge(of: id) { key == nil || $0.setting.name == key }
+    guard let id = try idWithVersions(of: suite) else { return 0 }
+    let count = try purge(of: id) { key == nil || $0.setting.name == key }
+    // What is left of a removed suite may be nothing; where that can't be removed now, a later one does it.
+    try? removeOver()
+    return count
   }
 
   /// The note of the keys is this process's: no other one keeps what this one removes.
@@ -67,9 +72,11 @@ extension ClusterSuites: VersionedSuites {
   @discardableResult package func prune() -> Int {
     guard let retention else { return 0 }
     let now = Timestamp.now
-    return state.use { Array($0.loaded.keys) }.reduce(0) { count, id in
+    let count = state.use { Array($0.loaded.keys) }.reduce(0) { count, id in
       count &+ ((try? purge(of: id) { retention.isOver($0.replaced, at: now) }) ?? 0)
     }
+    try? removeOver()
+    return count
   }
 
   /// Does nothing: the client that changes a setting keeps the value before in the same transaction.

@@ -163,6 +163,18 @@ extension ClusterSuites {
     return try withNames { $0[name] }
   }
 
+  /// The id of the suite of a name, or of one that was removed and of which values are kept; nil: there is neither.
+  func idWithVersions(of name: ExactString) throws(StoreError) -> ItemKey? {
+    if let id = try id(of: name) { return id }
+    return try removedNames()[name]
+  }
+
+  /// The removed suites of which values are kept.
+  func removedNames() throws(StoreError) -> [ExactString: ItemKey] {
+    try start()
+    return try names.lookAtCopy { $0.view.removed } ?? [:]
+  }
+
   /// The ids of the suites by their names. Where the list does not fit together, as it was last.
   func withNames<Result>(
     _ body: ([ExactString: ItemKey]) throws(StoreError) -> Result
