@@ -176,4 +176,26 @@ import Testing
       try one.shows("4\n", at: "defaults/app/volume")
     }
   }
+
+  /// Each device says what it has seen, and the others when they have read that.
+  @Test func membersSayWhenTheyWereHeard() async throws {
+    try await withClusterMachines { machines in
+      try machines.create()
+      try machines.join()
+      let one = try machines.mount(machines.one)
+      try one.check("mkdir defaults/app; echo 1 > defaults/app/volume")
+      let number = try machines.device(of: machines.one)
+      // Its record is there once the first comparison was made.
+      #expect(
+        try holds {
+          try machines.nodes.etcdctl("get --prefix /keyhole/1/team/seen/ --keys-only").contains("/seen/")
+        })
+      let other = try machines.mount(machines.other)
+      let line = "\(number)  device  heard 20"
+      #expect(try holds { try machines.cluster("members", on: machines.other).text.contains(line) })
+      #expect(try other.status("cluster").contains { $0.contains("device \(number), heard 20") })
+      let json = try machines.succeeds("members --json", on: machines.other)
+      #expect(json.text.contains("\"kind\": \"device\", \"heard\": \"20"), "\(json)")
+    }
+  }
 }

@@ -24,6 +24,14 @@ import Testing
       try one.world.check(
         "keyhole rm --yes --purge defaults/app/volume; keyhole history defaults", prints: "")
       try one.check("ls .keyhole/history/defaults", prints: "")
+      // A removed suite as well.
+      try one.world.check(
+        "keyhole set defaults/gone/k 7; keyhole rm -r --yes defaults/gone; ! keyhole ls defaults/gone 2>/dev/null"
+      )
+      try one.check("ls .keyhole/history/defaults", prints: "gone\n")
+      try one.world.check(
+        "keyhole undo defaults/gone/k > \"$OUT/undone\"; keyhole get defaults/gone/k", prints: "7\n")
+      try one.world.check("keyhole rm -r --yes --purge defaults/gone; keyhole history defaults", prints: "")
     }
   }
 

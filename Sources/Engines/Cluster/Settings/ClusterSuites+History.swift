@@ -45,7 +45,7 @@ extension ClusterSuites: VersionedSuites {
   package func purge(_ suite: ExactString, _ key: ExactString?) throws(StoreError) -> Int {
     guard let id = try idWithVersions(of: suite) else { return 0 }
     let count = try purge(of: id) { key == nil || $0.setting.name == key }
-    // What is left of a removed suite may be nothing; where that can't be removed now, a later one does it.
+    // A removed suite may have no values any more. Where it can't be removed for good now, a later call does it.
     try? removeOver()
     return count
   }
