@@ -107,6 +107,7 @@ package struct ClusterReport: Sendable {
     if let refusal, case .wrongCluster(let reason) = refusal {
       return (refusal.isOfOtherCluster ? .otherCluster : .setBack, reason)
     }
+    if !opened.isReadable, opened.store.isUnconfirmed { return (.unconfirmed, "") }
     // Later contents are sealed under keys that this device has not, and do not fit its copy.
     if comparison.isRemoved { return (.removed, "") }
     // A user may have the right to read, and none to change: what was refused last says so.
@@ -124,7 +125,6 @@ package struct ClusterReport: Sendable {
     }
     guard silence == nil else { return (.reconnecting, "") }
     if refused == .noSpace { return (.full, "") }
-    if opened.store.isUnconfirmed { return (.unconfirmed, ClusterStore.isNotConfirmed.message) }
     return opened.isReadable ? (.connected, "") : (.locked, "")
   }
 }
@@ -220,7 +220,7 @@ extension ClusterReport {
           "this device does not belong to the store any more",
           "`keyhole cluster join --withdraw` forgets its keys, so that it can ask again; or mount without the store"
         )
-      case .unconfirmed: ("this device can't be unlocked", self.reason)
+      case .unconfirmed: ("this device can't be unlocked", ClusterStore.notConfirmed)
       case .accessDenied:
         (
           "it refuses this client: \(self.reason)",

@@ -198,4 +198,32 @@ import Testing
       #expect(json.text.contains("\"kind\": \"device\", \"heard\": \"20"), "\(json)")
     }
   }
+
+  /// A device that has asked, and one that has lost its state folder.
+  @Test func unconfirmedDeviceIsNamed() async throws {
+    try await withClusterMachines { machines in
+      try machines.create()
+      try machines.succeeds("join", [ClusterMachines.otherPassphrase], on: machines.other)
+      let other = try machines.mountLocked(machines.other)
+      #expect(try holds { try other.status("cluster").first?.contains(" unconfirmed") == true })
+      let doctor = try other.world.sh("keyhole doctor")
+      #expect(doctor.status == 1 && doctor.text.contains("`keyhole cluster join` takes it"), "\(doctor)")
+      #expect(!doctor.text.contains("--withdraw"), "\(doctor)")
+    }
+  }
+
+  /// The keys of the store in the cluster were changed by something else: the mount says so from the first attempt to unlock on.
+  @Test func changedKeysAreSaid() async throws {
+    try await withClusterMachines { machines in
+      try machines.create()
+      let one = try machines.mountLocked(machines.one)
+      let ring = "/keyhole/1/team/ring"
+      try machines.nodes.etcdctl("put \(ring) junk")
+      let unlocked = try one.world.sh(
+        "exec keyhole unlock", sending: Array((ClusterMachines.passphrase + "\n").utf8))
+      #expect(unlocked.status != 0, "\(unlocked)")
+      let doctor = try one.world.sh("keyhole doctor")
+      #expect(doctor.status == 1 && doctor.text.contains("this device can't be unlocked"), "\(doctor)")
+    }
+  }
 }

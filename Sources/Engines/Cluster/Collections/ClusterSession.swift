@@ -16,11 +16,17 @@ package final class ClusterSession: Sendable {
   /// nil: this device keeps no copy of the keychain.
   package let offline: OfflineCopy?
   let limits = CallLimits()
-  private let refused = Mutex<ClusterError?>(nil)
+  private let refused = Mutex(Refusals())
   private let membership = Atomic(true)
   private let keysAt = Atomic<Int64>(0)
   private let renewal = Locked<(@Sendable () -> Bool)?>(nil)
   private let observer = Locked<(@Sendable () -> Void)?>(nil)
+
+  /// The last refusal of each kind of call, where none succeeded since.
+  private struct Refusals {
+    var reading: ClusterError?
+    var changing: ClusterError?
+  }
 
   package init(
     _ cluster: any KeyValueCluster, _ paths: ClusterPaths, _ keys: ClusterKeyring, device: ItemKey,
@@ -57,23 +63,25 @@ package final class ClusterSession: Sendable {
     let interruption = try interruption()
     let reply: TransactionReply
     do throws(ClusterError) { reply = try cluster.commit(transaction, interruption: interruption) } catch {
-      note(error)
+      switch error {
+      case .noSpace, .unauthorized: note(error, transaction)
+      default: break
+      }
       throw error
     }
-    if transaction.isChange { refused.withLock { $0 = nil } }
+    note(nil, transaction)
     try seen.check(reply.header, least: least)
     return reply
   }
 
-  private func note(_ error: ClusterError) {
-    switch error {
-    case .noSpace, .unauthorized: refused.withLock { $0 = error }
-    default: break
+  private func note(_ refusal: ClusterError?, _ transaction: ClusterTransaction) {
+    refused.withLock { refused in
+      if transaction.isChange { refused.changing = refusal } else { refused.reading = refusal }
     }
   }
 
-  /// Why the last change was refused, or a call after it: the quota is used up, or the user has no right to it; nil: it was not.
-  package var refusal: ClusterError? { refused.withLock { $0 } }
+  /// Why the last change, or the last reading, was refused: the quota is used up, or the user has no right to it; nil: neither was.
+  package var refusal: ClusterError? { refused.withLock { $0.reading ?? $0.changing } }
 
   /// Whether this device is a member of the store, by the list of members that was read last.
   package var isMember: Bool { membership.load(ordering: .relaxed) }

@@ -102,19 +102,21 @@ package final class ClusterStore: Sendable, ClusterLock {
   ///   `damaged` where the list of members was changed behind what this device has seen; `unreachable`.
   package func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
     do throws(StoreError) { try openDevice(passphrase) } catch {
-      if error != .rejected, error != .locked { state.use { $0.failure = error } }
+      if case .damaged = error { state.use { $0.failure = error } }
       throw error
     }
     state.use { $0.failure = nil }
   }
 
-  /// Why this device could not be unlocked with its passphrase, when that was tried last; nil: it could, or was not tried.
+  /// Why the keys in the cluster did not open when that was tried last; nil: they did, or it was not tried.
   package var unlockFailure: StoreError? { state.use { $0.failure } }
 
   private func openDevice(_ passphrase: borrowing SecretBytes) throws(StoreError) {
     let device = state.use { $0.device }
     let member = try device.open(passphrase)
-    guard let stored = try DeviceFiles.read(files.seen) else { throw Self.isNotConfirmed }
+    guard let stored = try DeviceFiles.read(files.seen) else {
+      throw .notPermitted(reason: Self.notConfirmed)
+    }
     let record = try SeenRecord(stored, SeenRecord.key(member, device.store))
     session.seen.take(record.contents)
     state.use { $0.accepted = record.accepted }
@@ -126,10 +128,9 @@ package final class ClusterStore: Sendable, ClusterLock {
   }
 
   /// Why a device without a file of what it has seen can't be unlocked.
-  package static let isNotConfirmed = StoreError.notPermitted(
-    reason:
-      "this device has not confirmed the store's code: `keyhole cluster join` takes it; after a loss of the state folder, "
-      + "`keyhole cluster join --recover` takes the recovery code")
+  package static let notConfirmed =
+    "this device has not confirmed the store's code: `keyhole cluster join` takes it; after a loss of the state folder, "
+    + "`keyhole cluster join --recover` takes the recovery code"
 
   /// Whether there is no file of what this device has seen.
   package var isUnconfirmed: Bool { (try? DeviceFiles.read(files.seen)) == .some(nil) }
