@@ -114,7 +114,8 @@ package struct ClusterReport: Sendable {
     let refused = opened.store.session.refusal
     for case .unauthorized(let reason)? in [refusal, refused] { return (.accessDenied, reason) }
     if let problem = problems.first { return (.refused, "\(problem.subject): \(problem.reason)") }
-    if let failure = failure ?? (opened.isReadable ? nil : opened.store.unlockFailure) {
+    if opened.isReadable, let failure = opened.store.unlockFailure { return (.refused, failure.message) }
+    if let failure = failure ?? opened.store.unlockFailure {
       if case .unreachable = failure { return (.reconnecting, failure.message) }
       if case .notPermitted = failure { return (.removed, failure.message) }
       return (.locked, failure.message)
@@ -197,6 +198,10 @@ extension ClusterReport {
     return "; until \(end.iso8601) secrets are those of the copy of \(time.iso8601)"
   }
 
+  private static let remedyOfKeys =
+    "find out what else writes to the cluster. Where this device's own slot was changed, `keyhole cluster rotate` on another device makes it new; "
+    + "else a snapshot of the cluster brings the keys back"
+
   /// nil: nothing is wrong.
   private var problem: Problem? {
     let (reason, remedy): (String, String) =
@@ -206,15 +211,14 @@ extension ClusterReport {
       case .locked:
         (
           "this device can't be unlocked: \(self.reason)",
-          "where its own slot was changed, `keyhole cluster rotate` on another device makes it new; else a snapshot of the cluster brings "
-            + "the keys back"
+          Self.remedyOfKeys
         )
       case .forked, .withheld:
         (self.reason, "find out who runs the servers and what they answer to whom; store nothing until then")
       case .otherCluster, .setBack:
         (self.reason, "if it was restored on purpose, `keyhole cluster accept` takes it as it is")
       case .refused:
-        (self.reason, remedy)
+        (self.reason, remedy.isEmpty ? Self.remedyOfKeys : remedy)
       case .removed:
         (
           "this device does not belong to the store any more",

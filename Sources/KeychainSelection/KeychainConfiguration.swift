@@ -70,7 +70,10 @@ package struct KeychainConfiguration: Sendable {
   /// Of a cluster's keychain for a process that is no mount's.
   static let ofMountAlone = KeychainFailure(
     subject: "the cluster",
-    error: .unreachable(reason: "its keychain is there only while it is mounted; `keyhole mount` mounts it"))
+    error: .unreachable(
+      reason:
+        "its keychain is there only while it is mounted; `keyhole mount -o store=etcd://…` mounts it, and `keyhole status` says more"
+    ))
 
   private func firstChoice(_ folders: VaultFolders) throws(KeychainFailure) -> OpenedKeychain {
     guard !isServed else {

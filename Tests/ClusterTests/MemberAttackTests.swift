@@ -243,9 +243,16 @@ import VaultRecords
     let before = try #require(devices.cluster.value(paths.seen(first.device)))
     try first.publishSight(suites, keychain)
     #expect(try first.compareSights(suites, keychain).isEmpty)
+    // Not where its record is under earlier keys.
+    let one = try devices.passphrase("first")
+    try first.rotate(one, suites: suites, keychain: keychain)
+    #expect(try first.compareSights(suites, keychain).isEmpty)
     devices.cluster.forge([before])
     let findings = try first.compareSights(suites, keychain)
     #expect(findings.map(\.member) == [first.device] && findings.first?.comparison == .isWithheld)
+    // It stays so: nothing is stored, and the record is not put again.
+    expect(.readOnly(reason: "")) { _ = try suites.create("app") }
+    expect(.readOnly(reason: "")) { try first.publishSight(suites, keychain) }
   }
 
   @Test func sightsTellOfWithheldAndForkedStates() throws {

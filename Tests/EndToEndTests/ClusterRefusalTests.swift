@@ -20,6 +20,8 @@ import Testing
         #expect(output.status != 0 && output.text.isEmpty, "\(words): \(output)")
       }
       try one.world.check("ls \"$XDG_CONFIG_HOME\" | grep -c app.plist || true", prints: "0\n")
+      let doctor = try one.world.sh("keyhole doctor")
+      #expect(doctor.text.contains("keyhole mount -o store=\(machines.address)"), "\(doctor)")
       let status = try one.world.sh("keyhole status")
       #expect(status.error.contains("keyhole mount -o store=\(machines.address)"), "\(status)")
       try one.crash()
@@ -224,6 +226,23 @@ import Testing
       #expect(unlocked.status != 0, "\(unlocked)")
       let doctor = try one.world.sh("keyhole doctor")
       #expect(doctor.status == 1 && doctor.text.contains("this device can't be unlocked"), "\(doctor)")
+    }
+  }
+
+  /// The same of a mount that is open: it has the keys, and no device could open the store again.
+  @Test func changedKeysOfAnOpenMountAreSaid() async throws {
+    try await withClusterMachines { machines in
+      try machines.create()
+      let one = try machines.mount(machines.one)
+      try one.check("mkdir defaults/app; echo 1 > defaults/app/volume")
+      // Whether the watch is there already, or begins behind the change, is seen by the comparison too.
+      #expect(
+        try holds {
+          try machines.nodes.etcdctl("get --prefix /keyhole/1/team/seen/ --keys-only").contains("/seen/")
+        })
+      try machines.nodes.etcdctl("put /keyhole/1/team/ring junk")
+      #expect(try holds { try one.world.sh("keyhole doctor").text.contains("own slot was changed") })
+      #expect(try one.status("cluster").first?.contains(" refused") == true)
     }
   }
 }

@@ -86,7 +86,7 @@ package struct Examination {
       Problem(
         subject: mount.path, reason: "the process of this mount has died",
         remedy:
-          "`keyhole mount \(mount.path.quotedForShell)` mounts it again; nothing that was stored is lost"
+          "\(mount.remedyOfDeath); nothing that was stored is lost"
       )
     } + SystemChecks.mounts(places)
   }

@@ -185,7 +185,15 @@ package struct ClusterDevice {
   package func withdraw() throws {
     guard folders.hasDevice(for: address.store) else { return }
     // The file of what was seen may be lost: without it a member looks like a device that has only asked.
-    guard try !members().contains(where: \.isThisDevice) else {
+    let present: [Line]
+    do { present = try members() } catch let failure as Failure {
+      let files = folders.files(of: address.store)
+      throw Failure(
+        address.text,
+        "\(failure.reason). Nothing was forgotten. Where the store is gone for good, `rm \(files.device.quotedForShell) "
+          + "\(files.seen.quotedForShell)` forgets its keys", failure.kind)
+    }
+    guard !present.contains(where: \.isThisDevice) else {
       throw Failure(
         address.text,
         "this device belongs to the store, so its keys are kept; `keyhole cluster remove`, on another device, takes it away first"

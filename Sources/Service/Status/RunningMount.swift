@@ -12,11 +12,7 @@ package struct RunningMount {
 
   /// - Throws: `Failure` with what to do.
   package init(_ record: MountRegistration) throws(Failure) {
-    let store = record.hasRemoteSettings ? "-o store=\(record.settings.quotedForShell) " : ""
-    let death = Failure(
-      record.path,
-      "its process has died; `keyhole mount \(store)\(record.path.quotedForShell)`, with the other options that it had, mounts it again"
-    )
+    let death = Failure(record.path, "its process has died; \(record.remedyOfDeath)")
     guard record.isAlive else { throw death }
     if record.isService {
       self = try RunningMount(service: record)
@@ -246,4 +242,16 @@ package struct RunningMount {
 /// The file's content, empty where it can't be read; nil where the mount hangs for five seconds. The thread that waits is left alone.
 private func readWithDeadline(_ path: String) -> String? {
   Background.result(within: .seconds(5)) { readFile(path) }
+}
+
+extension MountRegistration {
+  /// The command that mounts it again after its process has died. Without the store it would show this machine's own.
+  var remedyOfDeath: String {
+    guard hasRemoteSettings || keychain.choice == .cluster else {
+      return "`keyhole mount \(path.quotedForShell)` mounts it again"
+    }
+    let store = hasRemoteSettings ? settings.quotedForShell : "etcd://…"
+    return
+      "`keyhole mount -o store=\(store) \(path.quotedForShell)`, with the other options that it had, mounts it again"
+  }
 }

@@ -98,6 +98,13 @@ package final class SeenState: Sendable {
     if let error { throw error }
   }
 
+  /// The cluster is not the one that was seen any more: nothing of it is taken from now on.
+  func refuse(_ reason: String) {
+    change { state in
+      state.refusal = state.refusal ?? .wrongCluster("\(reason); `keyhole cluster status` says more")
+    }
+  }
+
   /// The version of a collection's head that was seen; 0: none.
   func version(of head: [UInt8]) -> UInt64 { state.withLock { $0.contents.heads[head] ?? 0 } }
 

@@ -34,7 +34,7 @@ extension ClusterStore {
       let reply = try session.commit(
         ClusterTransaction(
           [.put(key: key, value: sealed, lease: 0)], if: [.version(key: key, equals: version)]))
-      if reply.didSucceed { state.use { $0.published = sight.time } }
+      if reply.didSucceed { state.use { $0.published = version + 1 } }
     } catch { throw StoreError(error) }
   }
 
@@ -58,11 +58,9 @@ extension ClusterStore {
     try keychain?.catchUp()
     let own = heads(suites, keychain)
     let log = try fetchLog()
-    // The last record of this device itself: where that is gone, its changes may be too.
-    if let published = state.use({ $0.published }),
-      !sights.contains(where: { $0.member == device && $0.time >= published })
-    {
-      findings.append(SightFinding(member: device, time: published, comparison: .isWithheld))
+    if try isOwnMissing() {
+      session.seen.refuse("the cluster does not show any more what this device has stored")
+      findings.append(SightFinding(member: device, time: .now, comparison: .isWithheld))
     }
     for sight in sights where sight.member != device {
       var results = sight.heads.compactMap { head in
@@ -75,6 +73,16 @@ extension ClusterStore {
       }
     }
     return findings
+  }
+
+  /// Whether the last record of this device itself is gone, or an earlier one is there: its changes may be gone too. The key's version says so,
+  /// whatever keys the record is sealed under.
+  private func isOwnMissing() throws(StoreError) -> Bool {
+    guard let published = state.use({ $0.published }) else { return false }
+    do throws(ClusterError) {
+      let stored = try session.read([KeyRange(key: paths.seen(device))]).values[0].first
+      return stored?.version ?? 0 < published
+    } catch { throw StoreError(error) }
   }
 
   /// The states that the members have seen last, as far as they are authentic. - Throws: `unreachable`, `locked`.

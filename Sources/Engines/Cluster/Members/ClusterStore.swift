@@ -23,8 +23,8 @@ package final class ClusterStore: Sendable, ClusterLock {
     var noted = SeenRecord()
     /// Why it could not be unlocked last.
     var failure: StoreError?
-    /// The time of the last record that this process has stored of what it has seen; nil: none was.
-    var published: Timestamp?
+    /// The version of the key of what this device has seen that this process has stored last; nil: it has stored none.
+    var published: Int64?
     /// Whether the cluster has entries behind the list of members that no member has signed.
     var hasStrayEntries = false
     /// Whether the store was opened by the copy on this device, as the cluster did not answer.
@@ -151,7 +151,11 @@ package final class ClusterStore: Sendable, ClusterLock {
   /// Fetches the keys again, after another device has made new ones. - Throws: `locked`.
   package func renew() throws(StoreError) {
     guard let member = state.use({ $0.member }) else { throw .locked }
-    try open(member, record)
+    do throws(StoreError) { try open(member, record) } catch {
+      if case .damaged = error { state.use { $0.failure = error } }
+      throw error
+    }
+    state.use { $0.failure = nil }
   }
 
   /// The state that this device has seen.
