@@ -76,7 +76,11 @@ extension ClusterCollection {
     do throws(StoreError) {
       if let head { try waitFor(head.modified) } else { try load() }
       return .overtaken
-    } catch { throw .unavailable(error.message) }
+    } catch {
+      // Another cluster, or another history, is not one that does not answer.
+      if let refusal = session.seen.refusal { throw refusal }
+      throw .unavailable(error.message)
+    }
   }
 
   private enum Resolution {
