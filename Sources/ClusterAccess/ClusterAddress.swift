@@ -48,7 +48,7 @@ package struct ClusterAddress: Hashable, Sendable {
       ("etcd-ca", security?.authorities), ("etcd-cert", security?.certificate), ("etcd-key", security?.key),
     ] {
       guard let file else { continue }
-      do throws(Errno) { _ = try Descriptor(file, [.reading]) } catch {
+      do throws(Errno) { try Files.checkReadable(file) } catch {
         return "`\(name)=\(file)` can't be read: \(error)"
       }
     }

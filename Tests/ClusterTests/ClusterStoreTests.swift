@@ -229,6 +229,8 @@ import VaultRecords
     keychain.close()
     try first.saveSeen()
     devices.cluster.restore(revision: revision)
+    // An entry that does not follow is no part of the list.
+    devices.cluster.put(try ClusterPaths(store: "team").log(2), Array("garbage".utf8))
     let again = try devices.locked("first")
     #expect(try again.accept(one))
     #expect(try again.members().count == 2)

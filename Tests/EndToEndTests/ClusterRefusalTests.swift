@@ -141,11 +141,7 @@ import Testing
   /// A user who may read, and not change.
   @Test func missingRightToChangeIsSaid() async throws {
     try await withClusterMachines { machines in
-      for words in [
-        "user add root:rootpw", "user add fleet:fleetpw", "role add fleet",
-        "role grant-permission fleet --prefix=true readwrite /keyhole/1/team/", "user grant-role fleet fleet",
-        "user grant-role root root", "auth enable",
-      ] { try machines.nodes.etcdctl(words) }
+      try machines.enableUsers()
       let world = machines.one
       try world.check(
         """

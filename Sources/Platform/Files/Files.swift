@@ -30,6 +30,11 @@ extension Files {
   /// Whether something has a path, symbolic links followed: access(2) with F_OK. False also where that can't be found out.
   package static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
+  /// access(2) with R_OK, symbolic links followed: whether this process may read a file, which is not opened: it may be a pipe.
+  package static func checkReadable(_ path: String) throws(Errno) {
+    try Errno.retrying { unsafe access(path, R_OK) }
+  }
+
   /// Whether something has a path, which may be a symbolic link that leads nowhere.
   package static func hasName(_ path: String) -> Bool {
     (try? status(path, followingLinks: false)) != nil

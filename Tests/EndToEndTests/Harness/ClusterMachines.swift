@@ -73,6 +73,17 @@ extension ClusterMachines {
   }
 }
 
+extension ClusterMachines {
+  /// From now on etcd asks for users: `root`, whose password is `rootpw`, and `fleet`, `fleetpw`, who may change the store.
+  func enableUsers() throws {
+    for words in [
+      "user add root:rootpw", "user add fleet:fleetpw", "role add fleet",
+      "role grant-permission fleet --prefix=true readwrite /keyhole/1/team/", "user grant-role fleet fleet",
+      "user grant-role root root", "auth enable",
+    ] { try nodes.etcdctl(words) }
+  }
+}
+
 // MARK: - Mounts
 
 extension ClusterMachines {

@@ -99,7 +99,8 @@ extension ClusterStore {
     return []
   }
 
-  private static func log(
+  /// The first entries of the list of members. - Throws: `damaged` where it has fewer.
+  static func log(
     _ entries: [[UInt8]], upTo count: UInt64, _ store: ItemKey
   ) throws(StoreError) -> MemberLog {
     var log = MemberLog(store: store)

@@ -302,15 +302,8 @@ package final class ClusterStore: Sendable, ClusterLock {
       ($0.log, $0.noted, $0.accepted) = (MemberLog(store: keys.store), record, known.accepted &+ 1)
     }
     try open(member, record)
-    return try !Self.goesOn(try fetchEntries(), from: known, keys.store)
-  }
-
-  private static func goesOn(
-    _ entries: [[UInt8]], from known: SeenRecord, _ store: ItemKey
-  ) throws(StoreError) -> Bool {
-    var log = MemberLog(store: store)
-    for entry in entries where log.count < known.members { try log.append(entry) }
-    return log.count == known.members && log.digest == known.digest
+    let before = try? Self.log(try fetchEntries(), upTo: known.members, keys.store)
+    return before?.digest != known.digest
   }
 
   /// - Throws: `rejected` for another passphrase than this device's, `locked`.
