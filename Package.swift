@@ -159,7 +159,7 @@ let package = Package(
     // Engines in memory, for programs under test and for Keyhole's own tests.
     engine("InMemory", ["Store", "Model", "SecretMemory"]),
     // The way to the process of a mount, which decides who gets a secret.
-    module("Control", ["OneTimeCodes", "Platform", "Store", "Model", "SecretMemory", "Notifier"]),
+    module("Control", ["Platform", "Store", "Model", "SecretMemory", "Notifier"]),
 
     // 2: files of other programs' formats, made of items and settings.
     module("Views", ["ViewFormats", "Store", "Model", "Platform", "SecretMemory"]),
@@ -201,7 +201,9 @@ let package = Package(
     // so that who uses settings only links no keychain.
     wrappers("WrapperCore", ["Store", "Model", "Platform"]),
     wrappers("KeyPathObservation", ["WrapperCore"]),
-    wrappers("DefaultSuites", ["WrapperCore", "Platform", "InMemory", "Store", "Suites", "Notifier"]),
+    wrappers(
+      "DefaultSuites",
+      ["Control", "WrapperCore", "Platform", "InMemory", "Store", "Suites", "Notifier", "Model"]),
     wrappers(
       "DefaultKeychain",
       [

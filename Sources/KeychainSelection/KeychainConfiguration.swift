@@ -1,3 +1,4 @@
+import Control
 package import Model
 import Platform
 import Sealing

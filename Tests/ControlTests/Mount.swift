@@ -80,6 +80,10 @@ final class TestService: ControlService {
 
   func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) { try store.unlock(passphrase) }
 
+  func oneTimeCode(of item: Item, _ permit: Permit) throws(StoreError) -> OneTimeCode {
+    throw .unsupported(reason: "this process computes no codes")
+  }
+
   func path(of item: ItemID) throws(StoreError) -> String? {
     try store.read { $0[item] }.map { path(of: $0.identity) }
   }

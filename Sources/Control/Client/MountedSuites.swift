@@ -50,15 +50,21 @@ package struct MountedSuites: SuiteEngine {
     _ suite: ExactString, known: SuiteContents?, _ body: (inout SuiteContents) throws(StoreError) -> Void
   ) throws(StoreError) -> SuiteContents {
     let end = ContinuousClock.now + Self.patience
+    // The mount's process refuses edits of what is not stored any more, and then it is read again.
+    var given = known
     while true {
-      guard let stored = try read(suite, since: nil), let stamp = stored.stamp else { throw .notFound }
+      let known = given.take()
+      guard let stored = try latest(known, of: suite), let stamp = stored.stamp else { throw .notFound }
       var changed = stored
       try body(&changed)
       let edits = changed.settings.differences(from: stored.settings).map { difference in
         SuiteEdit(
           key: difference.key, value: difference.after?.value, modified: difference.after?.modified)
       }
-      guard !edits.isEmpty else { return stored }
+      if edits.isEmpty {
+        if known != nil, try self.stamp(of: suite) != stamp { continue }
+        return stored
+      }
       do throws(StoreError) {
         guard case .contents(let record?) = try reply(to: .change(suite, from: stamp, edits)) else {
           throw WireReader.unreadable
@@ -70,6 +76,11 @@ package struct MountedSuites: SuiteEngine {
         throw .unreachable(reason: "other clients change the suite all the time")
       }
     }
+  }
+
+  private func latest(_ known: SuiteContents?, of suite: ExactString) throws(StoreError) -> SuiteContents? {
+    if let known { return known }
+    return try read(suite, since: nil)
   }
 
   package func readOnlyReason(of suite: ExactString) throws(StoreError) -> String? {

@@ -28,6 +28,8 @@ package enum SuiteRequest: Hashable, Sendable {
   case isStale
   /// `history` is the answer, or `done`.
   case history(SuiteHistoryRequest)
+  /// `changed` is the answer, at once and after each change, until the connection ends.
+  case watch
 }
 
 /// The answers to `SuiteRequest` that no other request has.
@@ -41,6 +43,8 @@ package enum SuiteReply: Hashable, Sendable {
   case origin(String?)
   case isStale(Bool?)
   case history(SuiteHistoryReply)
+  /// The suites that may have changed; nil: any of them.
+  case changed([ExactString]?)
 }
 
 package struct ListedSuite: Hashable, Sendable {

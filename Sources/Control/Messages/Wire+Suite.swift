@@ -27,6 +27,7 @@ extension WireWriter {
       put(13, suite)
       put(key)
     case .isStale: put(14 as UInt8)
+    case .watch: put(15 as UInt8)
     }
   }
 
@@ -69,6 +70,9 @@ extension WireWriter {
     case .isStale(let isStale):
       put(8 as UInt8)
       put(isStale) { $0.put($1) }
+    case .changed(let suites):
+      put(9 as UInt8)
+      put(suites) { $0.put($1) { $0.put($1) } }
     }
   }
 
@@ -140,6 +144,7 @@ extension WireReader {
     case 12: .history(try suiteHistoryRequest())
     case 13: .origin(try name(), key: try name())
     case 14: .isStale
+    case 15: .watch
     default: throw Self.unreadable
     }
   }
@@ -159,6 +164,11 @@ extension WireReader {
     case 6: .history(try suiteHistoryReply())
     case 7: .origin(try optional { (reader) throws(StoreError) in try reader.text() })
     case 8: .isStale(try optional { (reader) throws(StoreError) in try reader.flag() })
+    case 9:
+      .changed(
+        try optional { (reader) throws(StoreError) in
+          try reader.list { (reader) throws(StoreError) in try reader.name() }
+        })
     default: throw Self.unreadable
     }
   }

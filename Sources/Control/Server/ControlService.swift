@@ -21,6 +21,9 @@ package protocol ControlService: Sendable {
   /// Unlocks the keychain; one call at a time, on a thread of its own. It may take long.
   func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError)
 
+  /// The one-time code of an item whose second secret the permit is for; a counter is advanced where the mount may be changed.
+  func oneTimeCode(of item: Item, _ permit: Permit) throws(StoreError) -> OneTimeCode
+
   /// The path of an item in the tree; nil: there is no such item.
   func path(of item: ItemID) throws(StoreError) -> String?
 

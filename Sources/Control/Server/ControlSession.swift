@@ -37,7 +37,11 @@ struct ControlSession {
     case .permitRules(let path): try permitRules(at: path)
     case .fetchRequests: return .requests(try keychain().listedRequests().map(WaitingRequest.init))
     case .fetchStatus: return .status(service.status)
-    case .askSuites(let request): return try answer(request)
+    case .askSuites(.watch):
+      try SuiteWatcher(channel, try settings()).run()
+      return nil
+    case .askSuites(let request):
+      return try SuiteServer(store: settings(), isReadOnly: service.isReadOnly).reply(to: request)
     case .deny(let number): try keychain().deny(number)
     case .catchUp(let suites):
       let _: Void = try channel.fetch { [service] done in service.catchUp(with: suites) { done(.success(())) }
@@ -51,9 +55,9 @@ struct ControlSession {
     return .done
   }
 
-  private func answer(_ request: SuiteRequest) throws(StoreError) -> ControlMessage {
+  private func settings() throws(StoreError) -> SettingsStore {
     guard let settings = service.settings else { throw .notFound }
-    return try SuiteServer(store: settings, isReadOnly: service.isReadOnly).reply(to: request)
+    return settings
   }
 
   private func identified() throws(StoreError) -> ControlPeer {

@@ -1,5 +1,4 @@
 import Model
-import OneTimeCodes
 import SecretMemory
 import Store
 
@@ -9,7 +8,7 @@ extension KeychainServer {
     let item = try found(id)
     let permit = try permit(
       store.permission(for: item, to: .read, .code, path: path(item), by: peer.caller))
-    let code = try store.oneTimeCode(of: item, permit, counting: !service.isReadOnly)
+    let code = try service.oneTimeCode(of: item, permit)
     try peer.check()
     channel.send(.code(code.moment), secret: code.digits)
   }

@@ -28,6 +28,8 @@ struct SuiteServer {
       return .suites(.origin(try store.engine.origins?.origin(of: key, in: name)))
     case .isStale: return .suites(.isStale(store.engine.isStale))
     case .create, .remove, .rename: try restructure(request)
+    // It has no single reply: `SuiteWatcher`.
+    case .watch: throw WireReader.unreadable
     }
     return .done
   }

@@ -1,6 +1,7 @@
 import Cluster
 import ClusterAccess
 import ClusterRecords
+import Control
 import EtcdClient
 import KeychainSelection
 package import Model

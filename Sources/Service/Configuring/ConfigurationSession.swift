@@ -1,3 +1,4 @@
+import Control
 import KeychainSelection
 import Model
 import Platform

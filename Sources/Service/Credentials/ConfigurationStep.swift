@@ -1,3 +1,4 @@
+import Control
 import Formats
 import KeychainSelection
 import Model

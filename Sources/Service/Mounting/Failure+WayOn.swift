@@ -1,3 +1,4 @@
+import Control
 import KeychainSelection
 package import Model
 import Platform

@@ -1,3 +1,4 @@
+import Control
 import ImportExport
 import KeychainSelection
 import Platform

@@ -1,5 +1,5 @@
-import Control
-package import KeychainSelection
+package import Control
+import KeychainSelection
 
 /// A mount's process that does nothing in its own tree, for as long as this lives.
 ///

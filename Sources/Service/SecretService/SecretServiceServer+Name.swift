@@ -1,4 +1,5 @@
 import BusServer
+import Control
 import KeychainSelection
 import Model
 import Platform

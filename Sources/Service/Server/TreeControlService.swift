@@ -2,6 +2,7 @@ import ClusterAccess
 import Control
 import Model
 import Mount
+import OneTimeCodes
 import Platform
 import SecretMemory
 import Store
@@ -90,6 +91,11 @@ final class TreeControlService: ControlService {
   private func slowDown() {
     let count = failures.add(1, ordering: .relaxed).newValue
     if count >= 3 { Pause.microseconds(1_000_000 * UInt32(min(count - 2, 10))) }
+  }
+
+  func oneTimeCode(of item: Item, _ permit: Permit) throws(StoreError) -> OneTimeCode {
+    guard let keychain = tree.keychain else { throw .notFound }
+    return try keychain.oneTimeCode(of: item, permit, counting: !isReadOnly)
   }
 
   func path(of item: ItemID) throws(StoreError) -> String? { try tree.path(of: item) }

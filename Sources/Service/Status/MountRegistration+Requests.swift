@@ -1,5 +1,5 @@
 package import Control
-package import KeychainSelection
+import KeychainSelection
 package import Model
 import Platform
 package import SecretMemory

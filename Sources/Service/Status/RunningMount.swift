@@ -1,4 +1,5 @@
-package import KeychainSelection
+package import Control
+import KeychainSelection
 package import Model
 import Platform
 package import Store

@@ -1,4 +1,5 @@
 import ClusterAccess
+import Control
 import KeychainSelection
 import Model
 import Mount

@@ -9,10 +9,7 @@ extension StoragePaths {
   /// nothing can be read or changed: it is not taken for one that was unmounted.
   var mountedSuites: (any SuiteEngine)? {
     let runtime = runtime
-    let mounts = MountRegistration.all(in: runtime).filter { !$0.isService }
-    guard let mount = mounts.last(where: \.isAlive) ?? mounts.last, mount.hasRemoteSettings else {
-      return nil
-    }
+    guard MountRegistration.ofRemoteSettings(in: runtime) != nil else { return nil }
     return MountedSuites(propertyLists: PropertyLists(), runtimeFolder: runtime) {
       MountRegistration.newest(in: runtime)?.process
     }

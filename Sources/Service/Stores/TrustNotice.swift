@@ -1,5 +1,5 @@
-import Control
-package import KeychainSelection
+package import Control
+import KeychainSelection
 import Model
 import Prompting
 package import Store

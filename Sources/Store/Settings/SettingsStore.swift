@@ -12,6 +12,7 @@ public final class SettingsStore: Sendable {
   public let feed: ChangeFeed
   private let open = Mutex<[ExactString: SuiteStore]>([:])
   private let baseline = Baseline()
+  private let refreshes = ChangeFeed()
   private let keepsForeignVersions: Bool
 
   /// `keepsForeignVersions`: whether values that other programs replace are kept, which one process does: the mount's.
@@ -138,6 +139,7 @@ extension SettingsStore {
   /// Looks again at every suite that was ever looked at, and at all that the folder holds. Of an engine that knows the suites'
   /// names, those that were not read are noted as they are now.
   public func refreshAll() {
+    defer { refreshes.publish([Change(.overflow, .everything, origin: .external)]) }
     if engine.hasProvenNames {
       readAhead(noteSuites().count)
       for name in open.withLock({ $0.filter { $0.value.snapshot != nil }.keys.map { $0 } }) { refresh(name) }
@@ -146,6 +148,9 @@ extension SettingsStore {
     let known = open.withLock { Set($0.keys) }
     for name in known.union((try? engine.suites().keys.map { $0 }) ?? []) { refresh(name) }
   }
+
+  /// An element after each `refreshAll`: suites that could not be read before may be readable, for which `feed` has no change.
+  package func wholeRefreshes() -> AsyncStream<Change> { refreshes.watch() }
 
   /// Looks again at a suite that something outside may have changed, and publishes what it finds.
   public func refresh(_ name: ExactString) {

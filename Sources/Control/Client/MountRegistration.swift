@@ -1,4 +1,3 @@
-import Control
 import Platform
 
 /// A note that a mount's process leaves in the runtime folder for as long as it serves.
@@ -8,8 +7,10 @@ import Platform
 package struct MountRegistration: Sendable {
   package let process: Int32
   package let path: String
-  /// Which keychain it shows, for commands that work on the same one.
-  package let keychain: KeychainConfiguration
+  /// Which keychain it shows, as `KeychainConfiguration` writes it, for commands that work on the same one.
+  package let keychainText: String
+  /// The folder of the vault that it shows; nil: it shows none.
+  package let vault: String?
   /// The folder of the suites that it shows, or the address of a cluster's store; empty: an earlier version's process did not note it.
   package let settings: String
   private let file: String
@@ -26,14 +27,14 @@ package struct MountRegistration: Sendable {
 
   /// Notes the mount of this process.
   package static func add(
-    _ path: String, _ keychain: KeychainConfiguration, settings: String, in folder: String
+    _ path: String, keychainText: String, vault: String?, settings: String, in folder: String
   ) -> MountRegistration {
     _ = RuntimeFolder.make(folder)
     // Those of processes that were killed while they served the same folder.
     for record in all(in: folder) where record.path == path && !record.isAlive { record.remove() }
     let file = "\(folder)/\(CurrentProcess.number)\(ending)"
     // Of all bytes only NUL is in no path.
-    let text = "\(path)\0\(keychain.word)\0\(keychain.vault ?? "")\0\(settings)"
+    let text = "\(path)\0\(keychainText)\0\(vault ?? "")\0\(settings)"
     try? Descriptor(file, [.writing, .create, .truncate, .noFollow]).write(Array(text.utf8))
     return MountRegistration(CurrentProcess.number, file)
   }
@@ -73,15 +74,21 @@ package struct MountRegistration: Sendable {
     noted(in: folder).last { $0.isAlive && !$0.isService }
   }
 
-  /// The process that serves a keychain; nil: none does. One that is about to mount is among them.
-  package static func process(serving keychain: KeychainConfiguration, in folder: String) -> Int32? {
-    noted(in: folder).last {
-      $0.keychain.choice == keychain.choice && $0.keychain.vault == keychain.vault && $0.isAlive
-    }?.process
+  /// The mount whose process alone reaches the settings of the user, those of a cluster; nil: they are the property lists of this
+  /// machine.
+  ///
+  /// A mount whose process has died counts until it is unmounted: it is not taken for one that has never been there.
+  package static func ofRemoteSettings(in folder: String) -> MountRegistration? {
+    ofSettings(in: folder).flatMap { $0.hasRemoteSettings ? $0 : nil }
   }
 
-  /// The newest last.
-  private static func noted(in folder: String) -> [MountRegistration] {
+  /// The mount that says which settings are the user's: the newest with a process, else one whose process has died; nil: there is none.
+  package static func ofSettings(in folder: String) -> MountRegistration? {
+    newest(in: folder) ?? all(in: folder).last { !$0.isService }
+  }
+
+  /// Every mount and service that is noted, also one that is about to mount; the newest last.
+  package static func noted(in folder: String) -> [MountRegistration] {
     guard RuntimeFolder.problem(folder) == nil else { return [] }
     return names(in: folder).compactMap { name in
       guard name.hasSuffix(ending), let process = Int32(name.dropLast(ending.count)) else { return nil }
@@ -93,9 +100,7 @@ package struct MountRegistration: Sendable {
     let parts = readFile(file).split(separator: "\0", maxSplits: 3, omittingEmptySubsequences: false)
     let texts = parts.map(String.init) + ["", "", "", ""]
     (self.process, self.file, path, settings) = (process, file, texts[0], texts[3])
-    var keychain = KeychainConfiguration(word: texts[1])
-    keychain.vault = texts[2].isEmpty ? nil : texts[2]
-    self.keychain = keychain
+    (keychainText, vault) = (texts[1], texts[2].isEmpty ? nil : texts[2])
   }
 
   /// Whether its process is still there; else every call says `Transport endpoint is not connected`.
