@@ -35,9 +35,14 @@ package struct ClusterFolders: Sendable {
     UserFolders.make(state)
   }
 
-  /// The stores for which this device has keys.
+  /// The stores for which this device has keys; where there is none, those of which it has forgotten them.
   package var stores: [String] {
-    names(in: data).filter { $0.hasSuffix(".device") }.map { String($0.dropLast(".device".count)) }.sorted()
+    let names = names(in: data)
+    func stores(_ ending: String) -> [String] {
+      names.filter { $0.hasSuffix(ending) }.map { String($0.dropLast(ending.count)) }.sorted()
+    }
+    let present = stores(".device")
+    return present.isEmpty ? stores(".address") : present
   }
 
   /// The address by which a store was used last; nil: it is not known.

@@ -37,6 +37,9 @@ extension ClusterAddress {
       + ClusterOption.allCases.compactMap { option in value(of: option).map { "\(option.rawValue)=\($0)" } }
   }
 
+  /// The value of the option `-o` of `keyhole mount` for this store.
+  package var mountOptions: String { "store=" + lines.joined(separator: ",") }
+
   /// nil: the lines are none of an address.
   init?(lines: [Substring]) {
     guard let first = lines.first else { return nil }

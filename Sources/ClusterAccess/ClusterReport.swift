@@ -153,7 +153,7 @@ extension ClusterReport {
 
   /// All that is wrong.
   package var problems: [Problem] {
-    [problem, problemOfCopy, problemOfRotation, problemOfMembers].compactMap { $0 }
+    [problem, problemOfCopy, problemOfRotation, problemOfMembers, problemOfClocks].compactMap { $0 }
   }
 
   private var problemOfRotation: Problem? {
@@ -173,6 +173,23 @@ extension ClusterReport {
       remedy:
         "find out what writes to the servers beside Keyhole; `etcdctl get --prefix \(prefix)log/` shows them, "
         + "and the next change of members takes the place of the first")
+  }
+
+  /// A device's record of later than this, in seconds, was made by another clock.
+  private static let largestDifference: Int64 = 600
+
+  private var problemOfClocks: Problem? {
+    let now = Timestamp.now
+    guard let ahead = lastSights.max(by: { $0.time < $1.time }),
+      ahead.time.seconds &- now.seconds > Self.largestDifference
+    else { return nil }
+    return Problem(
+      subject: address,
+      reason:
+        "the clock of device \(ahead.member) is ahead of this machine's: it has signed a record of \(ahead.time.iso8601)",
+      remedy:
+        "set the clock of one of them (`timedatectl`): changes get its time, and what is kept of earlier values is deleted by it"
+    )
   }
 
   /// The fault of the copy of the keychain on this device; nil: it has none.
@@ -239,7 +256,8 @@ extension ClusterReport {
       case .full:
         (
           "its quota is used up: nothing can be stored",
-          "compact and defragment it, and end the alarm: `etcdctl compact`, `etcdctl defrag`, `etcdctl alarm disarm`"
+          "compact and defragment it, and end the alarm: `etcdctl compact REVISION` with that of `etcdctl endpoint status -w json`, `etcdctl defrag "
+            + "--cluster`, `etcdctl alarm disarm`. Where it is full of what is stored now, its servers need a larger `--quota-backend-bytes`"
         )
       }
     guard !reason.isEmpty else { return nil }

@@ -76,7 +76,7 @@ struct DoctorAsRootTests {
       #expect(found.status == 1 && found.text.contains("its disk is full"), "\(found)")
       let parts = found.text.split(separator: "`", omittingEmptySubsequences: false)
       #expect(try machine.sh(String(parts[1]), as: .anna).status == 0, "\(found)")
-      // The advice: only removing works, and that frees room.
+      // The advice: what it holds can only be removed, and that frees room.
       try machine.check(
         as: .anna, "keyhole rm defaults/s/k; rm fill; keyhole doctor > after; grep -c '^ok' after",
         prints: "1\n")

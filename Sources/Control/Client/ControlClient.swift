@@ -42,6 +42,11 @@ package enum ControlClient {
   static let gone = StoreError.unreachable(
     reason: "the mount's process can't be asked; `keyhole status` says more")
 
+  /// Whether an error says that the process of the mount gave no answer; else the error is its answer.
+  package static func isSilence(_ error: StoreError) -> Bool {
+    error == gone || error == MessageChannel.noAnswer || error == MessageChannel.ended
+  }
+
   private static func failure(_ error: Errno) -> StoreError {
     switch error {
     case .EAGAIN: MessageChannel.noAnswer

@@ -25,6 +25,16 @@ extension ClusterDevice {
     return try attemptAsMember { () throws(StoreError) in try store.requests().map(\.device.id.text) }
   }
 
+  /// Whether this device asks to belong to the store. - Throws: `Failure`.
+  package func isAsking() throws -> Bool {
+    guard hasAsked else { return false }
+    let (store, cluster) = try open()
+    defer { cluster.close() }
+    return try attempt { () throws(StoreError) in
+      try store.requests().contains { $0.device.id == store.device }
+    }
+  }
+
   /// The members. - Throws: `Failure`.
   package func members() throws -> [Line] {
     let (store, cluster) = try open()

@@ -63,28 +63,34 @@ final class TreeControlService: ControlService {
     }
   }
 
-  /// The settings of a cluster are opened by this device's passphrase, the keychain beside them by its own: each by what it takes.
+  /// The settings of a cluster are opened by this device's passphrase, the keychain beside them by its own. A passphrase that opens one of
+  /// them is a right one; the report says whether the other is still locked.
   private func unlockAll(_ passphrase: borrowing SecretBytes) throws(StoreError) {
     guard let cluster, cluster.isBesideKeychain else {
       guard let keychain = tree.keychain else { throw .notFound }
       return try keychain.unlock(passphrase)
     }
-    var failure: StoreError?
+    var (hasOpened, failure): (Bool, StoreError?) = (false, nil)
     if !cluster.opened.isReadable {
       do throws(StoreError) {
         try cluster.opened.unlock(passphrase)
-        if tree.keychain?.engine.locking.lockState != .locked { return }
+        hasOpened = true
       } catch { failure = error }
     }
-    guard let keychain = tree.keychain else {
-      if let failure { throw failure }
-      return
+    if let keychain = tree.keychain {
+      let wasOpen = keychain.engine.locking.lockState == .open
+      do throws(StoreError) {
+        try keychain.unlock(passphrase)
+        // Where it was open it may take any passphrase, or has become open by other keys.
+        hasOpened = hasOpened || !wasOpen || failure == nil
+      } catch {
+        failure = failure ?? error
+      }
     }
-    do throws(StoreError) { try keychain.unlock(passphrase) } catch {
-      guard cluster.opened.isReadable, failure == nil, error == .rejected else { throw failure ?? error }
-    }
-    // The keychain takes no passphrase, or is open already; the cluster is still locked.
-    if let failure { throw passphrase.isEmpty ? .locked : failure }
+    guard let failure else { return }
+    // It takes one, whatever else was open without.
+    guard !passphrase.isEmpty else { throw .locked }
+    if !hasOpened { throw failure }
   }
 
   /// After the third wrong passphrase each costs a second more, up to ten.

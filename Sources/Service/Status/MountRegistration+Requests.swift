@@ -40,6 +40,8 @@ extension MountRegistration {
   package func failure(_ error: StoreError, about subject: String? = nil) -> Failure {
     guard case .unreachable(let reason) = error else { return Failure(subject ?? path, error) }
     guard !isStopped else { return Failure(path, "\(reason); \(silence)") }
+    // The process answers, and what it can't reach is elsewhere.
+    guard ControlClient.isSilence(error) else { return Failure(subject ?? path, error) }
     return Failure(
       path, "\(reason); `keyhole status` tells more, `kill \(process)` ends it, and nothing stored is lost")
   }

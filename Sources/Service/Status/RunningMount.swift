@@ -197,7 +197,10 @@ package struct RunningMount {
   }
 
   private var lockDescription: String {
-    guard isLocked else { return "no" }
+    guard isLocked else {
+      return hasLockedCluster
+        ? "the settings of \(store ?? "the cluster"); `keyhole unlock` opens them" : "no"
+    }
     let asks = waitsForPassphrase && flag("asksToUnlock")
     return "yes; `keyhole unlock` opens it\(asks ? ", and a program that opens a secret has you asked" : "")"
   }
@@ -247,7 +250,7 @@ private func readWithDeadline(_ path: String) -> String? {
 
 extension MountRegistration {
   /// The command that mounts it again after its process has died. Without the store it would show this machine's own.
-  var remedyOfDeath: String {
+  package var remedyOfDeath: String {
     guard hasRemoteSettings || keychain.choice == .cluster else {
       return "`keyhole mount \(path.quotedForShell)` mounts it again"
     }

@@ -85,7 +85,11 @@ extension MountRegistration {
 
   /// The Secret Service without a mount and the mounts that serve a vault.
   package static func allServing(vault: String, in folder: String) -> [MountRegistration] {
-    serving(in: folder).filter { ($0.keychain.vault ?? vault) == vault }
+    serving(in: folder).filter { mount in
+      let keychain = mount.keychain
+      // Those of a cluster, and mounts without a keychain, use none.
+      return keychain.choice != .cluster && keychain.choice != .none && (keychain.vault ?? vault) == vault
+    }
   }
 
   /// The trust of the mount's keychain, as its process reports it; nil: it does not answer.

@@ -51,11 +51,11 @@ extension DiskProbe {
     switch shortage(of: folder) {
     case .quotaExceeded?:
       return Problem(
-        subject: subject, reason: "your quota of its disk is used up: only removing works",
+        subject: subject, reason: "your quota of its disk is used up: what it holds can only be removed",
         remedy: "remove files of yours there; `quota -s` of the package quota shows the limits")
     case .noSpace?:
       return Problem(
-        subject: subject, reason: "its disk is full: only removing works",
+        subject: subject, reason: "its disk is full: what it holds can only be removed",
         remedy: "free some room; `df \(subject.quotedForShell)` shows how much there is")
     default: return nil
     }

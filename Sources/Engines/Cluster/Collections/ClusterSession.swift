@@ -16,6 +16,7 @@ package final class ClusterSession: Sendable {
   /// nil: this device keeps no copy of the keychain.
   package let offline: OfflineCopy?
   let limits = CallLimits()
+  let pruning = PruningClock()
   private let refused = Mutex(Refusals())
   private let membership = Atomic(true)
   private let keysAt = Atomic<Int64>(0)

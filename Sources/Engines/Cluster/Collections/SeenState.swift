@@ -82,10 +82,10 @@ package final class SeenState: Sendable {
       if let known = state.contents.cluster, known != header.cluster {
         state.isOfOtherCluster = true
         state.refusal = .wrongCluster(
-          "another cluster answers than before; `keyhole cluster status` says more")
+          "another cluster answers than before; `keyhole status` says more")
       } else if header.revision < least {
         state.refusal = .wrongCluster(
-          "the cluster was set back behind what this device has seen; `keyhole cluster status` says more")
+          "the cluster was set back behind what this device has seen; `keyhole status` says more")
       } else if state.refusal == nil {
         if state.contents.cluster != header.cluster || state.contents.revision < header.revision {
           state.isChanged = true
@@ -101,7 +101,7 @@ package final class SeenState: Sendable {
   /// The cluster is not the one that was seen any more: nothing of it is taken from now on.
   func refuse(_ reason: String) {
     change { state in
-      state.refusal = state.refusal ?? .wrongCluster("\(reason); `keyhole cluster status` says more")
+      state.refusal = state.refusal ?? .wrongCluster("\(reason); `keyhole status` says more")
     }
   }
 
@@ -129,7 +129,7 @@ package final class SeenState: Sendable {
         operations[Int(version - known)] != operation
       else { return nil }
       state.refusal = .wrongCluster(
-        "the cluster shows another history than this device has seen: changes that were stored are missing; `keyhole cluster status` says more"
+        "the cluster shows another history than this device has seen: changes that were stored are missing; `keyhole status` says more"
       )
       return state.refusal
     }

@@ -186,7 +186,7 @@ extension ClusterKeychain {
 
   @discardableResult package func prune() throws(StoreError) -> Int {
     guard let retention, readOnlyReason == nil else { return 0 }
-    let now = Timestamp.now
+    let now = session.pruning.time
     return try inTurns { items in
       var (plan, count) = (ItemsPlan(), 0)
       for (id, entry) in [items.table.entries, items.table.removed].joined() where !entry.versions.isEmpty {
@@ -217,11 +217,10 @@ extension ClusterKeychain {
     let item = old.record.item
     guard let retention = retention.map({ item.retention($0) }), retention.keepsAny, item.identity.hasVersions
     else { return ItemEntryChange(id, .remove) }
-    let now = Timestamp.now
     return ItemEntryChange(
       id, .remove,
-      kept: .init(number: items.version + 1, time: now, changes: VersionChanges.removal.rawValue),
-      limit: .init(retention, at: now))
+      kept: .init(number: items.version + 1, time: .now, changes: VersionChanges.removal.rawValue),
+      limit: .init(retention, at: session.pruning.time))
   }
 
   /// Of all removed items of one identity, no more versions are kept than of one item: the changes of those that were removed before.

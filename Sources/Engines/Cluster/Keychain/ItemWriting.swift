@@ -47,7 +47,7 @@ struct ItemWriting {
     let item = entry.record.item
     if let retention, item.identity.hasVersions {
       let own = item.retention(retention)
-      change.limit = .init(own, at: .now)
+      change.limit = .init(own, at: session.pruning.time)
       let changes = changes?.union(item.changes(since: old.record.item))
       if own.keepsAny, let changes, old.isVersion(changes, isRestoring: isRestoring) {
         change.kept = .init(number: number, time: .now, changes: changes.rawValue)

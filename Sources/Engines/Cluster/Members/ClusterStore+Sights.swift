@@ -58,6 +58,9 @@ extension ClusterStore {
     try keychain?.catchUp()
     let own = heads(suites, keychain)
     let log = try fetchLog()
+    noteOtherDevices(log)
+    let times = sights.filter { $0.member != device }.map(\.time)
+    if let latest = times.max() { session.pruning.note(latest) }
     if try isOwnMissing() {
       session.seen.refuse("the cluster does not show any more what this device has stored")
       findings.append(SightFinding(member: device, time: .now, comparison: .isWithheld))
@@ -83,6 +86,11 @@ extension ClusterStore {
       let stored = try session.read([KeyRange(key: paths.seen(device))]).values[0].first
       return stored?.version ?? 0 < published
     } catch { throw StoreError(error) }
+  }
+
+  /// What is kept for too long is not deleted by this device's clock alone where there are others.
+  func noteOtherDevices(_ log: MemberLog) {
+    session.pruning.noteOthers(log.members.values.contains { $0.kind == .device && $0.id != device })
   }
 
   /// The states that the members have seen last, as far as they are authentic. - Throws: `unreachable`, `locked`.

@@ -188,7 +188,13 @@ package final class ClusterStore: Sendable, ClusterLock {
     try take(stored, log, member)
     state.use { $0.isOffline = false }
     session.offline?.note(stored)
-    try saveSeen(durably: true)
+    do throws(StoreError) { try saveSeen(durably: true) } catch {
+      // On a full disk what was seen earlier stays there, and the next change of it tries again.
+      guard error == .noSpace || error == .quotaExceeded, Files.hasName(files.seen) else {
+        lock()
+        throw error
+      }
+    }
   }
 
   /// Takes the store's keys out of their records.
@@ -208,6 +214,7 @@ package final class ClusterStore: Sendable, ClusterLock {
     let key = try SeenKey(SeenRecord.key(member, keys.store))
     try session.offline?.open(member)
     state.use { ($0.member, $0.log, $0.seenKey) = (member, log, key) }
+    noteOtherDevices(log)
   }
 
   /// The records that open the store, and what has a further key at the same moment. - Throws: `unreachable`.

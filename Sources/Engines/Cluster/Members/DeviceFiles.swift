@@ -49,6 +49,7 @@ package struct DeviceFiles: Sendable {
       try Files.rename(temporary, to: path)
       if durably { try Files.synchronizeFolder(Files.folder(of: path)) }
     } catch {
+      _ = try? Files.remove(temporary)
       throw StoreError(error, "write \(path)")
     }
   }

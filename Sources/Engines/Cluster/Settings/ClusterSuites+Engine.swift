@@ -187,7 +187,7 @@ extension ClusterSuites {
   /// Whether there are values of settings that are still to be kept.
   private func keepsAny(of copy: VerifiedCopy<SuiteEntry>) -> Bool {
     guard copy.head.keepsVersions else { return false }
-    let (versions, now) = (copy.view.versions, Timestamp.now)
+    let (versions, now) = (copy.view.versions, session.pruning.time)
     let retention = retention ?? .standard
     return versions.names.contains { !versions.kept(of: $0, retention, at: now).isEmpty }
   }

@@ -71,7 +71,7 @@ extension ClusterSuites: VersionedSuites {
   /// Of the suites that were read.
   @discardableResult package func prune() -> Int {
     guard let retention else { return 0 }
-    let now = Timestamp.now
+    let now = session.pruning.time
     let count = state.use { Array($0.loaded.keys) }.reduce(0) { count, id in
       count &+ ((try? purge(of: id) { retention.isOver($0.replaced, at: now) }) ?? 0)
     }
@@ -148,7 +148,7 @@ extension ClusterSuites {
     let names = records.map(\.setting.name)
     plan.edits.append(CollectionEdit(.random(), .versions(records)))
     plan.edits += copy.view.versions.surplus(
-      names, adding: 1, retention, at: now, atMost: Self.removedAtOnce
+      names, adding: 1, retention, at: session.pruning.time, atMost: Self.removedAtOnce
     ).map { CollectionEdit($0, nil) }
   }
 

@@ -30,6 +30,6 @@ struct ClusterInitCommand: ParsableCommand {
     let text = try RecoveryCode.text(of: code)
     StandardOutput.write(text.span)
     StandardOutput.print("")
-    StandardError.write("\n`keyhole mount -o store=\(device.address.text)` shows the store.\n")
+    StandardError.write("\n`keyhole mount -o \(device.address.mountOptions.quotedForShell)` shows the store.\n")
   }
 }

@@ -56,7 +56,7 @@ struct ClusterJoinCommand: ParsableCommand {
         "When it was approved, `keyhole cluster join` takes the code that the other device shows.\n")
     }
     try device.confirm(code, passphrase)
-    StandardError.write("`keyhole mount -o store=\(device.address.text)` shows the store.\n")
+    StandardError.write("`keyhole mount -o \(device.address.mountOptions.quotedForShell)` shows the store.\n")
   }
 
   private func recover(_ device: ClusterDevice) throws {
@@ -68,6 +68,6 @@ struct ClusterJoinCommand: ParsableCommand {
     // A device that has lost what it had seen of the store keeps its keys.
     let passphrase = try device.hasAsked ? ClusterInput.passphrase() : NewPassphrase.ask(allowingWeak: weak)
     try device.recover(code, passphrase)
-    StandardError.write("`keyhole mount -o store=\(device.address.text)` shows the store.\n")
+    StandardError.write("`keyhole mount -o \(device.address.mountOptions.quotedForShell)` shows the store.\n")
   }
 }

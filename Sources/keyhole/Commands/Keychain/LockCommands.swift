@@ -90,13 +90,27 @@ struct UnlockCommand: ParsableCommand {
     for _ in 0..<source.attempts where !locked.isEmpty {
       let tried = Self.unlock(locked, try source.read("Passphrase: "), places)
       let rejected = Self.mounts(tried, with: .rejected)
-      outcomes = outcomes.filter { $0.failure != .rejected } + tried
+      outcomes = outcomes.filter { !locked.map(\.process).contains($0.mount.process) } + tried
       if source.attempts > 1, !rejected.isEmpty {
         let names = rejected.count == tried.count ? "" : " of \(rejected.map(\.path).joined(separator: ", "))"
         StandardError.write("That is not the passphrase\(names).\n")
       }
-      locked = rejected
+      // Of two stores that take different passphrases, one is open now.
+      let half = tried.filter { $0.failure == nil && Self.lockedPart(of: $0.mount) != nil }.map(\.mount)
+      if source.attempts > 1 {
+        for mount in half {
+          StandardError.write("\(mount.path): \(Self.lockedPart(of: mount) ?? "") takes another passphrase.\n")
+        }
+      }
+      locked = rejected + half
     }
+  }
+
+  /// The part of an unlocked mount that is still locked, as another passphrase opens it; nil: all is open.
+  private static func lockedPart(of mount: MountRegistration) -> String? {
+    guard let running = try? RunningMount(mount) else { return nil }
+    if running.hasLockedCluster { return "what it shows of \(running.store ?? "the cluster")" }
+    return running.waitsForPassphrase ? "its keychain" : nil
   }
 
   private static func isOpen(_ mount: MountRegistration) -> Bool {
@@ -123,6 +137,12 @@ struct UnlockCommand: ParsableCommand {
   private func finish(_ outcomes: [Outcome]) throws {
     for (mount, failure) in outcomes where failure == nil {
       if let line = mount.trust?.line { StandardError.write("keyhole: \(line)\n") }
+      if let part = Self.lockedPart(of: mount) {
+        throw Failure(
+          mount.path,
+          "the passphrase was taken, and \(part) takes another one, so that is still locked; `keyhole unlock` again takes it",
+          .locked)
+      }
     }
     for (mount, failure) in outcomes {
       guard let failure else { continue }
@@ -149,6 +169,9 @@ extension MountRegistration {
   static func serving(_ places: StoragePaths) throws -> [MountRegistration] {
     let mounts = serving(in: places.runtime)
     guard !mounts.isEmpty else {
+      if let dead = all(in: places.runtime).last {
+        throw Failure(dead.path, "its process has died; \(dead.remedyOfDeath)")
+      }
       throw Failure(nil, "nothing is mounted; `keyhole mount` mounts", .notFound)
     }
     return mounts

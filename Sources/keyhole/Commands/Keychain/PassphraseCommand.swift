@@ -109,12 +109,17 @@ struct PassphraseCommand: ParsableCommand {
       try !RunningMount(mount).isLocked
     }
     let report = try attempt(places) { () throws(StoreError) in try change.run() }
-    // Their keys are those from before: they get the new ones now, where they had any.
-    for mount in mounts {
-      try mount.attempt { () throws(StoreError) in try mount.ask(.unlock, secret: change.new.bytes, places) }
-    }
+    // The passphrase is another one from here on, whatever happens: a new recovery code is shown at once.
     try change.tell()
     for line in report.lines(earlier) { StandardError.write(line + "\n") }
+    // Their keys are those from before: they get the new ones now, where they had any.
+    for mount in mounts {
+      do throws(StoreError) { try mount.ask(.unlock, secret: change.new.bytes, places) } catch {
+        throw Failure(
+          mount.path,
+          "the passphrase was changed, and this mount could not take it: \(error.message); `keyhole unlock` gives it the new one")
+      }
+    }
   }
 
   private func attempt<Value>(_ places: StoragePaths, _ body: () throws(StoreError) -> Value) throws -> Value

@@ -1,0 +1,50 @@
+import Model
+import Synchronization
+
+/// The time by which versions are deleted that were kept for too long.
+///
+/// A device whose clock is fast would delete for all devices what they still keep. So the time is no later than the last one that another
+/// device has signed, and until one was read nothing is too old. Of a device that is alone it is its own clock.
+final class PruningClock: Sendable {
+  private enum Others {
+    /// There are none.
+    case none
+    /// The latest time of their records; nil: none was read yet.
+    case some(latest: Timestamp?)
+  }
+
+  /// How long after a record was made another one is expected, in seconds.
+  private static let slack: Int64 = 600
+
+  private let others = Mutex<Others>(.none)
+
+  /// The store has other devices, or has none any more.
+  func noteOthers(_ areThere: Bool) {
+    others.withLock { others in
+      switch (others, areThere) {
+      case (.none, true): others = .some(latest: nil)
+      case (.some, false): others = .none
+      default: break
+      }
+    }
+  }
+
+  /// The latest time of the records of other devices.
+  func note(_ latest: Timestamp) {
+    others.withLock { others in
+      guard case .some(let known) = others else { return }
+      others = .some(latest: max(known ?? latest, latest))
+    }
+  }
+
+  /// Not later than this device's clock. Where nothing may be deleted, it is 1970.
+  var time: Timestamp {
+    others.withLock { others in
+      switch others {
+      case .none: .now
+      case .some(nil): Timestamp(seconds: 0)
+      case .some(let latest?): min(Timestamp.now, Timestamp(seconds: latest.seconds &+ Self.slack))
+      }
+    }
+  }
+}
