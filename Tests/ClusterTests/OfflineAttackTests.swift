@@ -179,7 +179,7 @@ import VaultRecords
     #expect(try keychain.bytes(of: id) == Array("two".utf8))
     store.updateOffline()
     devices.cluster.restore(revision: revision)
-    expect(.readOnly(reason: "")) { _ = try keychain.secret(of: id) }
+    expect(.unreachable(reason: "")) { _ = try keychain.secret(of: id) }
     client.setAway(away)
     #expect(throws: StoreError.self) { _ = try keychain.secret(of: id) }
   }

@@ -71,26 +71,23 @@ extension ClusterDevice {
     defer { cluster.close() }
     return try attemptAsMember { () throws(StoreError) in
       try Self.unlock(store, passphrase)
-      let requests = try store.requests()
-      guard !requests.isEmpty else { throw .notPermitted(reason: "no device asks to belong to this store") }
-      for request in requests {
-        // One that was forged, or made with another list of members, does not stand in the way of the others.
-        do throws(StoreError) {
-          let own = try store.code(of: request)
-          try store.approve(request.device.id, code: code, passphrase)
-          return (request.device.id.text, own)
-        } catch .rejected {
-          continue
-        } catch .damaged {
-          continue
-        } catch .notFound {
-          throw .notPermitted(reason: "another device has approved it, or it has withdrawn its request")
+      // One that was forged, or made with another list of members, does not stand in the way of the others.
+      guard let request = try store.request(withCode: code) else {
+        guard try !store.requests().isEmpty else {
+          throw .notPermitted(reason: "no device asks to belong to this store")
         }
+        throw .accessDenied(
+          reason:
+            "no request has this code: the device that shows it has asked another store, or its request was changed"
+        )
       }
-      throw .accessDenied(
-        reason:
-          "no request has this code: the device that shows it has asked another store, or its request was changed"
-      )
+      do throws(StoreError) {
+        let own = try store.code(of: request)
+        try store.approve(request.device.id, code: code, passphrase)
+        return (request.device.id.text, own)
+      } catch .notFound {
+        throw .notPermitted(reason: "another device has approved it, or it has withdrawn its request")
+      }
     }
   }
 

@@ -156,8 +156,16 @@ extension SuiteStore {
   private nonisolated func keepLastGood(
     _ error: StoreError, _ stamp: SuiteStamp?
   ) throws(StoreError) -> SuiteSnapshot {
-    guard var last = snapshot?.contents, case .damaged(let what) = error else { throw error }
-    last.readOnly = "\(what) is damaged; the last good values are shown"
+    guard var last = snapshot?.contents else {
+      if case .readOnly(let reason) = error { throw .unreachable(reason: reason) }
+      throw error
+    }
+    switch error {
+    case .damaged(let what): last.readOnly = "\(what) is damaged; the last good values are shown"
+    // What is stored is another history: it is not taken over.
+    case .readOnly(let reason): last.readOnly = reason
+    default: throw error
+    }
     last.stamp = stamp
     return assumeIsolated { [last] in $0.publish(last, moving: nil, origin: .external) }
   }

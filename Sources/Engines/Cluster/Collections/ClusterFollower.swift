@@ -98,6 +98,8 @@ final class ClusterFollower: Sendable {
       state.withLock { state in
         (state.refusal, state.silence) = (error, state.silence ?? .now)
       }
+      // Not only the watch: no other call takes anything from it either.
+      if case .wrongCluster(let reason) = error { session.seen.refuse(reason) }
     }
   }
 

@@ -139,7 +139,7 @@ extension VerifiedCopy {
       return nil
     }
     let (next, nextVersion, nextEpoch) = try Self.open(head: newHead, place, keys)
-    guard nextVersion == version + 1, nextEpoch >= epoch else { throw Self.incomplete }
+    guard nextVersion == version + 1, nextEpoch >= epoch, next.follows(head) else { throw Self.incomplete }
     let terms = try keys.terms()
     var (sum, count) = (head.sum, head.count)
     var puts: [(ItemKey, EntryState, Content)] = []

@@ -13,7 +13,10 @@ extension ClusterKeychain {
   /// this device, if it keeps one. - Throws: as the protocol.
   func secret(of item: ItemID, part: UInt8) throws(StoreError) -> SecretBytes {
     try fromClusterOrCopy { () throws(StoreError) in
-      try readSecret(of: item, part: part)
+      do throws(StoreError) { return try readSecret(of: item, part: part) } catch .readOnly(let reason) {
+        // Of a cluster that was set back, or is another one, no secret is taken.
+        throw .unreachable(reason: reason)
+      }
     } copy: { offline throws(StoreError) in
       try keptSecret(of: item, part: part, offline)
     }

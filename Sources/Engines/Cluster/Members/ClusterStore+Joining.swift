@@ -127,6 +127,22 @@ extension ClusterStore {
     }
   }
 
+  /// The request whose code a person has typed; nil: there is none. Others may have put any number of forged ones beside it.
+  ///
+  /// - Throws: `invalidValue` for a typing error; `damaged`, `unreachable`.
+  package func request(withCode code: String) throws(StoreError) -> JoinRequest? {
+    let (requests, entries) = (try requests(), try fetchEntries())
+    var logs: [UInt64: MemberLog] = [:]
+    for request in requests {
+      if logs[request.position] == nil {
+        logs[request.position] = try? Self.log(entries, upTo: request.position, keys.store)
+      }
+      guard let log = logs[request.position] else { continue }
+      if try JoinCode(request.device, log, of: .joining).isTyped(code) { return request }
+    }
+    return nil
+  }
+
   /// Takes this device's request out of the store. - Throws: `unreachable`.
   package func withdrawRequest() throws(StoreError) {
     let delete = KeyOperation.delete(KeyRange(key: paths.request(device)))

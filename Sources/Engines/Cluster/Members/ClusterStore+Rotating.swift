@@ -49,8 +49,13 @@ extension ClusterStore {
       by: signer)
     var next = log
     try next.append(entry)
-    var ring = try KeyRing(
-      opening: stored.value, at: paths.ring, version: UInt64(clamping: stored.version), keys)
+    var ring: KeyRing
+    do throws(StoreError) {
+      ring = try KeyRing(
+        opening: stored.value, at: paths.ring, version: UInt64(clamping: stored.version), keys)
+    } catch .locked {
+      throw Self.makeKeys
+    }
     ring.masters[log.epoch] = try keys.copyMaster()
     let opened = ClusterKeyring(store: keys.store)
     try opened.add(master, epoch: next.epoch)
@@ -70,6 +75,7 @@ extension ClusterStore {
     guard try commit(transaction, proving: (place, entry)) else {
       throw Self.haveChanged
     }
+    session.seen.note(paths.ring, version: UInt64(clamping: stored.version) + 1, nil)
     try keys.add(master, epoch: next.epoch)
     try keys.setRing(ring)
     state.use { ($0.member, $0.log) = (signer, next) }
@@ -78,8 +84,26 @@ extension ClusterStore {
 
   /// Seals everything under the present keys, and gives up the earlier ones.
   ///
-  /// - Throws: `notPermitted` where something is damaged: all else is sealed under the present keys then; `locked`, `unreachable`.
+  /// - Throws: `notPermitted` where something is damaged: all else is sealed under the present keys then, or where other devices make
+  ///   new keys meanwhile; `locked`, `unreachable`.
   package func finishRotation(suites: ClusterSuites, keychain: ClusterKeychain) throws(StoreError) {
+    for _ in 0..<Self.mostRounds {
+      let epoch = keys.epoch
+      try sealAll(suites, keychain)
+      // Another device has made new keys, which this one has fetched: what was sealed before is to be sealed under those.
+      guard keys.epoch == epoch else { continue }
+      return try giveUpEarlierKeys(than: epoch)
+    }
+    throw Self.makeKeys
+  }
+
+  /// How often all is sealed again because of other devices' new keys.
+  private static let mostRounds = 4
+
+  private static let makeKeys = StoreError.notPermitted(
+    reason: "another device makes new keys now; `keyhole cluster rotate` goes on, if that one does not")
+
+  private func sealAll(_ suites: ClusterSuites, _ keychain: ClusterKeychain) throws(StoreError) {
     var damaged = try suites.reseal()
     do throws(StoreError) { try keychain.reseal() } catch {
       guard case .damaged = error else { throw error }
@@ -95,21 +119,35 @@ extension ClusterStore {
             ? "`keyhole cluster discard` removes a damaged suite"
             : "A snapshot of the cluster brings it back"))
     }
+  }
+
+  /// From now on nothing is taken that is sealed under keys of before an epoch, under whose keys everything is sealed.
+  private func giveUpEarlierKeys(than epoch: UInt32) throws(StoreError) {
     let stored: KeyValue?
     do throws(ClusterError) { stored = try session.read([KeyRange(key: paths.ring)]).values[0].first } catch {
       throw StoreError(error)
     }
     guard let stored else { throw .damaged(what: "the store's keys") }
-    var ring = try keys.copyRing()
-    (ring.oldest, ring.masters) = (keys.epoch, [:])
-    let sealed = try ring.seal(at: paths.ring, version: UInt64(clamping: stored.version) + 1, keys)
+    let version = UInt64(clamping: stored.version)
+    // The ring of a later epoch has keys that nothing else has: it is not replaced.
+    var ring: KeyRing
+    do throws(StoreError) {
+      ring = try KeyRing(opening: stored.value, at: paths.ring, version: version, keys)
+    } catch .locked {
+      throw Self.makeKeys
+    }
+    guard keys.epoch == epoch else { throw Self.makeKeys }
+    (ring.oldest, ring.masters) = (epoch, [:])
+    let sealed = try ring.seal(at: paths.ring, version: version + 1, keys)
     let transaction = ClusterTransaction(
       [.put(key: paths.ring, value: sealed, lease: 0)],
       if: [.modified(key: paths.ring, equals: stored.modified)])
     guard try commit(transaction, proving: (paths.ring, sealed)) else {
-      throw .notPermitted(reason: "another device changes the keys; try again")
+      throw Self.makeKeys
     }
+    session.seen.note(paths.ring, version: version + 1, nil)
     try keys.setRing(ring)
+    try? saveSeen(durably: true)
   }
 
   /// The members of the store as they are now. - Throws: `damaged`, `unreachable`.

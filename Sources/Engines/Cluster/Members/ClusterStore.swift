@@ -185,7 +185,13 @@ package final class ClusterStore: Sendable, ClusterLock {
       try? forgetOffline(asOf: log, member)
       throw Self.isNoMember
     }
+    // An earlier ring would have keys that were given up taken again.
+    guard stored.ringVersion >= session.seen.version(of: paths.ring) else {
+      throw .damaged(
+        what: "the list of the store's keys, which was set back behind what this device has seen,")
+    }
     try take(stored, log, member)
+    session.seen.note(paths.ring, version: stored.ringVersion, nil)
     state.use { $0.isOffline = false }
     session.offline?.note(stored)
     do throws(StoreError) { try saveSeen(durably: true) } catch {

@@ -28,6 +28,11 @@ package struct CollectionHead: Hashable, Sendable {
   package mutating func note(_ operation: Operation) {
     operations = [operation] + operations.prefix(Self.mostOperations - 1)
   }
+
+  /// Whether one commit leads from another head to this one: it names the same commits before its last.
+  package func follows(_ other: CollectionHead) -> Bool {
+    operations.dropFirst().elementsEqual(other.operations.prefix(Self.mostOperations - 1))
+  }
 }
 
 extension CollectionHead {

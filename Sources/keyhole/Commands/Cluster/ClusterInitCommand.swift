@@ -30,6 +30,7 @@ struct ClusterInitCommand: ParsableCommand {
     let text = try RecoveryCode.text(of: code)
     StandardOutput.write(text.span)
     StandardOutput.print("")
-    StandardError.write("\n`keyhole mount -o \(device.address.mountOptions.quotedForShell)` shows the store.\n")
+    StandardError.write(
+      "\n`keyhole mount -o \(device.address.mountOptions.quotedForShell)` shows the store.\n")
   }
 }

@@ -176,6 +176,7 @@ struct ClusterStatusCommand: ParsableCommand {
     let members = try device.members()
     StandardOutput.print("members  \(members.count)")
     let own = members.first(where: \.isThisDevice)
-    StandardOutput.print("device   \(try own?.id ?? (device.isAsking() ? "asks to belong to the store" : "removed"))")
+    StandardOutput.print(
+      "device   \(try own?.id ?? (device.isAsking() ? "asks to belong to the store" : "removed"))")
   }
 }

@@ -99,7 +99,8 @@ struct UnlockCommand: ParsableCommand {
       let half = tried.filter { $0.failure == nil && Self.lockedPart(of: $0.mount) != nil }.map(\.mount)
       if source.attempts > 1 {
         for mount in half {
-          StandardError.write("\(mount.path): \(Self.lockedPart(of: mount) ?? "") takes another passphrase.\n")
+          StandardError.write(
+            "\(mount.path): \(Self.lockedPart(of: mount) ?? "") takes another passphrase.\n")
         }
       }
       locked = rejected + half

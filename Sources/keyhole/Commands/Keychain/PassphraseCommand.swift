@@ -117,7 +117,8 @@ struct PassphraseCommand: ParsableCommand {
       do throws(StoreError) { try mount.ask(.unlock, secret: change.new.bytes, places) } catch {
         throw Failure(
           mount.path,
-          "the passphrase was changed, and this mount could not take it: \(error.message); `keyhole unlock` gives it the new one")
+          "the passphrase was changed, and this mount could not take it: \(error.message); `keyhole unlock` gives it the new one"
+        )
       }
     }
   }
