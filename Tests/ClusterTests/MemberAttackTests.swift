@@ -197,7 +197,7 @@ import VaultRecords
   }
 
   /// Servers of another history in the place of those that a device has used: what it has stored would vanish without a word.
-  @Test func anotherHistoryIsNotTakenOver() throws {
+  @Test(arguments: [10, 20, 200]) func anotherHistoryIsNotTakenOver(_ commits: Int) throws {
     let first = try devices.create()
     _ = try devices.joined("second", first)
     let (suites, keychain) = (first.suites(propertyLists: PropertyLists()), first.keychain())
@@ -215,7 +215,7 @@ import VaultRecords
     devices.cluster.restore(revision: revision)
     let other = try devices.unlocked("second").suites(propertyLists: PropertyLists())
     defer { other.close() }
-    for number in 4..<14 { try other.set("n", .integer(Int128(number)), in: "app") }
+    for number in 1...commits { try other.set("n", .integer(Int128(number)), in: "app") }
     // Whether it runs, or begins again.
     expect(.readOnly(reason: "")) { try suites.set("k", .integer(9), in: "app") }
     #expect(first.session.seen.refusal != nil)
@@ -226,7 +226,54 @@ import VaultRecords
     try devices.locked("first").accept(one)
     let accepted = try devices.unlocked("first").suites(propertyLists: PropertyLists())
     defer { accepted.close() }
-    #expect(try accepted.value("n", in: "app") == .integer(13))
+    #expect(try accepted.value("n", in: "app") == .integer(Int128(commits)))
+  }
+
+  /// A device that was away follows what the others have done meanwhile, by the commits that are kept for that.
+  @Test(arguments: [10, 20, 200]) func aDeviceThatWasAwayGoesOn(_ commits: Int) throws {
+    let first = try devices.create()
+    _ = try devices.joined("second", first)
+    let suites = first.suites(propertyLists: PropertyLists())
+    _ = try suites.create("app")
+    try suites.set("n", .integer(0), in: "app")
+    try first.saveSeen()
+    suites.close()
+    let other = try devices.unlocked("second").suites(propertyLists: PropertyLists())
+    defer { other.close() }
+    for number in 1...commits { try other.set("n", .integer(Int128(number)), in: "app") }
+    let again = try devices.unlocked("first").suites(propertyLists: PropertyLists())
+    defer { again.close() }
+    #expect(try again.value("n", in: "app") == .integer(Int128(commits)))
+    try again.set("n", .integer(0), in: "app")
+    // They go with the suite.
+    let blocks = {
+      self.devices.cluster.contents.filter { String(decoding: $0.key, as: UTF8.self).contains("/o/set/") }
+    }
+    #expect(blocks().count == (commits + 3) / 16)
+    try again.set("n", nil, in: "app")
+    again.keep(HistoryRetention(versions: 0, days: 0))
+    _ = try again.purge("app", nil)
+    try again.remove("app")
+    #expect(blocks().isEmpty)
+  }
+
+  /// Without a block of commits nothing proves that the head goes on from the one that was seen.
+  @Test func commitsThatAreGoneProveNothing() throws {
+    let first = try devices.create()
+    _ = try devices.joined("second", first)
+    let suites = first.suites(propertyLists: PropertyLists())
+    _ = try suites.create("app")
+    try first.saveSeen()
+    suites.close()
+    let other = try devices.unlocked("second").suites(propertyLists: PropertyLists())
+    defer { other.close() }
+    for number in 1...40 { try other.set("n", .integer(Int128(number)), in: "app") }
+    let block = try #require(
+      devices.cluster.contents.first { String(decoding: $0.key, as: UTF8.self).contains("/o/set/") })
+    devices.cluster.delete(block.key)
+    let again = try devices.unlocked("first").suites(propertyLists: PropertyLists())
+    defer { again.close() }
+    expect(.readOnly(reason: "")) { _ = try again.read("app") }
   }
 
   /// The last commits of a head do not reach back far enough: what the device has said itself is gone.

@@ -65,7 +65,7 @@ extension ClusterCollection {
       guard let copy = state.copy, copy.modified < revision else { return }
       state.copy?.take(draft, revision: revision)
       if let copy = state.copy {
-        session.seen.note(place.head, version: copy.version, copy.head.operations.first)
+        session.seen.note(place.head, version: copy.version, copy.head.chain)
       }
       wake(&state)
     }

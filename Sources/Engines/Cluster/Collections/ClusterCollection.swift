@@ -125,10 +125,8 @@ final class ClusterCollection<Content: CollectionContent>: Sendable {
     guard fresh.version >= least, fresh.epoch >= epoch else {
       throw .damaged(what: "what the cluster stores: it was set back behind what this device has seen; it")
     }
-    do throws(ClusterError) {
-      try session.seen.check(place.head, version: fresh.version, fresh.head.operations)
-    } catch { throw StoreError(error) }
-    session.seen.note(place.head, version: fresh.version, fresh.head.operations.first)
+    try checkHistory(of: fresh)
+    session.seen.note(place.head, version: fresh.version, fresh.head.chain)
     return fresh
   }
 
@@ -178,7 +176,7 @@ extension ClusterCollection {
     do throws(StoreError) {
       guard let delta = try state.copy?.apply(changes, revision: revision, session.keys) else { return }
       if let copy = state.copy {
-        session.seen.note(place.head, version: copy.version, copy.head.operations.first)
+        session.seen.note(place.head, version: copy.version, copy.head.chain)
       }
       if !isOwn(delta.operation, state) { report(delta.ids) }
       wake(&state)

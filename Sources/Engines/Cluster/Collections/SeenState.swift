@@ -11,8 +11,8 @@ package final class SeenState: Sendable {
     package var revision: Int64 = 0
     /// The version of the head of each collection.
     package var heads: [[UInt8]: UInt64] = [:]
-    /// The commit that has made that version, where it is known.
-    package var operations: [[UInt8]: Operation] = [:]
+    /// The digest of the commits up to that version, where it is known.
+    package var chains: [[UInt8]: CommitChain] = [:]
 
     package init() {}
   }
@@ -59,7 +59,7 @@ package final class SeenState: Sendable {
       state.contents.revision = max(state.contents.revision, stored.revision)
       for (key, version) in stored.heads where version > state.contents.heads[key] ?? 0 {
         state.contents.heads[key] = version
-        state.contents.operations[key] = stored.operations[key]
+        state.contents.chains[key] = stored.chains[key]
       }
       state.isChanged = true
     }
@@ -108,38 +108,37 @@ package final class SeenState: Sendable {
   /// The version of a collection's head that was seen; 0: none.
   func version(of head: [UInt8]) -> UInt64 { state.withLock { $0.contents.heads[head] ?? 0 } }
 
-  /// Takes note of a collection's head, and of the last commit to it.
-  func note(_ head: [UInt8], version: UInt64, _ operation: Operation?) {
+  /// Takes note of a version of a key, and of the digest of the commits up to it where it is the head of a collection.
+  func note(_ head: [UInt8], version: UInt64, _ chain: CommitChain?) {
     change { state in
       guard version > state.contents.heads[head] ?? 0 else { return }
       state.contents.heads[head] = version
-      state.contents.operations[head] = operation
+      state.contents.chains[head] = chain
       state.isChanged = true
     }
   }
 
-  /// Checks that a collection's head goes on from the one that was seen, as far as its last commits say so: else the cluster shows another
-  /// history than before, and nothing of it is taken from now on.
-  ///
-  /// - Throws: `wrongCluster`.
-  func check(_ head: [UInt8], version: UInt64, _ operations: [Operation]) throws(ClusterError) {
-    let error: ClusterError? = change { state in
-      guard let known = state.contents.heads[head], let operation = state.contents.operations[head],
-        version >= known, version - known < UInt64(operations.count),
-        operations[Int(version - known)] != operation
-      else { return nil }
-      state.refusal = .wrongCluster(
-        "the cluster shows another history than this device has seen: changes that were stored are missing; `keyhole status` says more"
-      )
-      return state.refusal
+  /// The version of a collection's head that was seen, with the digest of the commits up to it; nil: that is not known.
+  func chain(of head: [UInt8]) -> (version: UInt64, chain: CommitChain)? {
+    state.withLock { state in
+      guard let version = state.contents.heads[head], let chain = state.contents.chains[head] else { return nil }
+      return (version, chain)
     }
-    if let error { throw error }
+  }
+
+  /// The cluster shows another history than this device has seen: nothing of it is taken from now on.
+  func refuseHistory() -> ClusterError {
+    let error = ClusterError.wrongCluster(
+      "the cluster shows another history than this device has seen: changes that were stored are missing; `keyhole status` says more"
+    )
+    change { $0.refusal = error }
+    return error
   }
 
   /// The collection is gone.
   func forget(_ head: [UInt8]) {
     change { state in
-      state.contents.operations[head] = nil
+      state.contents.chains[head] = nil
       if state.contents.heads.removeValue(forKey: head) != nil { state.isChanged = true }
     }
   }

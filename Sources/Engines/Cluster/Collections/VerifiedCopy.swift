@@ -263,10 +263,24 @@ extension VerifiedCopy {
     let sealed = try RecordSeal.seal(
       next.encoded, at: RecordPlace(.head, place.head, version: version + 1), for: place.purpose, keys)
     operations.append(.put(key: place.head, value: sealed, lease: 0))
+    operations += commitBlock(of: next, version + 1)
     return CollectionDraft(
       head: next, epoch: keys.epoch, version: version + 1, puts: puts, removed: removed, operation: operation,
       transaction: ClusterTransaction(
         operations, if: conditions, otherwise: [.read(RangeRequest(KeyRange(key: place.head)))]))
+  }
+
+  /// With the last version of a block, the commits that the head is about to forget are stored, and those that were stored long ago go.
+  private func commitBlock(of head: CollectionHead, _ version: UInt64) -> [KeyOperation] {
+    guard version % CommitBlock.size == CommitBlock.size - 1 else { return [] }
+    let block = version / CommitBlock.size
+    var operations: [KeyOperation] = [
+      .put(key: place.commits(block), value: CommitBlock.encode(head.operations), lease: 0)
+    ]
+    if block >= CommitBlock.most {
+      operations.append(.delete(KeyRange(key: place.commits(block - CommitBlock.most))))
+    }
+    return operations
   }
 
   /// Takes over a commit that was made on this state. It is the one after a state that was read meanwhile where the versions

@@ -163,7 +163,7 @@ package final class ClusterStore: Sendable, ClusterLock {
     var record = SeenRecord()
     let contents = session.seen.contents
     (record.cluster, record.revision, record.heads) = (contents.cluster, contents.revision, contents.heads)
-    record.operations = contents.operations
+    record.chains = contents.chains
     (record.members, record.digest, record.first) = state.use { state in
       state.log.count > 0
         ? (state.log.count, state.log.digest, state.log.first)
@@ -343,7 +343,7 @@ extension SeenRecord {
   var contents: SeenState.Contents {
     var contents = SeenState.Contents()
     (contents.cluster, contents.revision, contents.heads) = (cluster, revision, heads)
-    contents.operations = operations
+    contents.chains = chains
     return contents
   }
 }

@@ -9,9 +9,11 @@ extension ClusterSession {
     conditions: [KeyCondition], operations: [KeyOperation]
   ) {
     var (conditions, operations): ([KeyCondition], [KeyOperation]) = ([], [])
+    var head = CollectionHead()
+    head.chain = CommitChain()
     for place in [paths.names, paths.items] {
       let sealed = try RecordSeal.seal(
-        CollectionHead().encoded, at: RecordPlace(.head, place.head, version: 1), for: place.purpose, keys)
+        head.encoded, at: RecordPlace(.head, place.head, version: 1), for: place.purpose, keys)
       conditions.append(.created(key: place.head, equals: 0))
       operations.append(.put(key: place.head, value: sealed, lease: 0))
     }

@@ -131,7 +131,7 @@ extension ClusterSuites {
     try changeNames { copy throws(StoreError) in
       guard copy[suite] == nil else { throw .exists }
       var head = CollectionHead()
-      (head.valueVersion, head.valueTime) = (1, .now)
+      (head.valueVersion, head.valueTime, head.chain) = (1, .now, CommitChain())
       let sealed = try RecordSeal.seal(
         head.encoded, at: RecordPlace(.head, place.head, version: 1), for: place.purpose, session.keys)
       var plan = CollectionPlan([CollectionEdit(id, SuiteName(name: suite))])
@@ -196,7 +196,10 @@ extension ClusterSuites {
   private func removal(of id: ItemKey) -> CollectionPlan<SuiteName> {
     var plan = CollectionPlan([CollectionEdit<SuiteName>(id, nil)])
     let place = session.paths.suite(id)
-    plan.operations = [.delete(KeyRange(key: place.head)), .delete(KeyRange(prefix: place.entries))]
+    plan.operations = [
+      .delete(KeyRange(key: place.head)), .delete(KeyRange(prefix: place.entries)),
+      .delete(KeyRange(prefix: place.commits)),
+    ]
     return plan
   }
 

@@ -9,8 +9,8 @@ package struct SeenRecord: Hashable, Sendable {
   package var revision: Int64 = 0
   /// The version of the head of each collection.
   package var heads: [[UInt8]: UInt64] = [:]
-  /// The commit that has made that version, where it is known.
-  package var operations: [[UInt8]: Operation] = [:]
+  /// The digest of the commits up to that version, where it is known.
+  package var chains: [[UInt8]: CommitChain] = [:]
   /// The number of entries of the list of members, and the digest of the last one.
   package var members: UInt64 = 0
   package var digest: [UInt8] = []
@@ -28,7 +28,7 @@ package struct SeenRecord: Hashable, Sendable {
     for (key, version) in heads {
       guard let later = other.heads[key], later > version else { continue }
       heads[key] = later
-      operations[key] = other.operations[key]
+      chains[key] = other.chains[key]
     }
     if other.members > members { (members, digest) = (other.members, other.digest) }
   }
@@ -46,7 +46,9 @@ package struct SeenRecord: Hashable, Sendable {
     static let head: UInt8 = 5
     static let first: UInt8 = 6
     static let accepted: UInt8 = 7
+    /// Before there were digests: the last commit alone. It is left out.
     static let operation: UInt8 = 8
+    static let chain: UInt8 = 9
   }
 
   /// The fields, and HMAC-SHA256 over them.
@@ -62,12 +64,12 @@ package struct SeenRecord: Hashable, Sendable {
       head.put(raw: key)
       writer.put(Tag.head, head.bytes)
     }
-    for (key, operation) in operations {
-      var commit = FieldWriter(capacity: key.count + 16)
-      commit.put(raw: operation.number.high)
-      commit.put(raw: operation.number.low)
-      commit.put(raw: key)
-      writer.put(Tag.operation, commit.bytes)
+    for (key, chain) in chains {
+      var field = FieldWriter(capacity: key.count + 16)
+      field.put(raw: chain.digest.high)
+      field.put(raw: chain.digest.low)
+      field.put(raw: key)
+      writer.put(Tag.chain, field.bytes)
     }
     writer.put(Tag.first, first)
     if accepted > 0 { writer.put(Tag.accepted, accepted) }
@@ -104,11 +106,11 @@ package struct SeenRecord: Hashable, Sendable {
         var head = FieldReader(field.bytes)
         let version = try head.integer(UInt64.self)
         heads[head.remainder.array] = version
-      case Tag.operation:
-        var commit = FieldReader(field.bytes)
-        let number = ItemKey(
-          high: try commit.integer(UInt64.self), low: try commit.integer(UInt64.self))
-        operations[commit.remainder.array] = Operation(number)
+      case Tag.operation: break
+      case Tag.chain:
+        var chain = FieldReader(field.bytes)
+        let digest = ItemKey(high: try chain.integer(UInt64.self), low: try chain.integer(UInt64.self))
+        chains[chain.remainder.array] = CommitChain(digest)
       default: throw .damaged(what: "the record of what this device has seen of the cluster")
       }
     }

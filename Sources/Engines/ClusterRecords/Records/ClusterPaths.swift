@@ -49,14 +49,16 @@ package struct ClusterPaths: Hashable, Sendable {
 
   /// The list of suites.
   package var names: CollectionPlace {
-    CollectionPlace(head: key("s/names"), entries: key("s/name/"), purpose: .settings)
+    CollectionPlace(
+      head: key("s/names"), entries: key("s/name/"), commits: key("o/names/"), purpose: .settings)
   }
 
   /// The settings of a suite.
   package func suite(_ suite: ItemKey) -> CollectionPlace {
     CollectionPlace(
       head: suiteHeads + ClusterPaths.digits(suite),
-      entries: key("s/set/") + ClusterPaths.digits(suite) + [UInt8(ascii: "/")], purpose: .settings)
+      entries: key("s/set/") + ClusterPaths.digits(suite) + [UInt8(ascii: "/")],
+      commits: key("o/set/") + ClusterPaths.digits(suite) + [UInt8(ascii: "/")], purpose: .settings)
   }
   package var suiteHeads: [UInt8] { key("s/head/") }
   /// The settings of all suites.
@@ -67,7 +69,8 @@ package struct ClusterPaths: Hashable, Sendable {
 
   /// The items of the keychain, without their secrets.
   package var items: CollectionPlace {
-    CollectionPlace(head: key("k/items"), entries: key("k/item/"), purpose: .items)
+    CollectionPlace(
+      head: key("k/items"), entries: key("k/item/"), commits: key("o/items/"), purpose: .items)
   }
 
   /// All that items are made of, without their secrets.
@@ -120,10 +123,15 @@ package struct CollectionPlace: Hashable, Sendable {
   package let head: [UInt8]
   /// The beginning of the entries' keys; 32 hexadecimal digits follow.
   package let entries: [UInt8]
+  /// The beginning of the keys of commits that the head does not name any more.
+  package let commits: [UInt8]
   /// By which keys head and entries are sealed.
   package let purpose: ClusterKeyPurpose
 
   package func entry(_ id: ItemKey) -> [UInt8] { entries + ClusterPaths.digits(id) }
+
+  /// The key of a block of commits.
+  package func commits(_ block: UInt64) -> [UInt8] { commits + ClusterPaths.digits(block) }
 
   /// The entry of a key; nil: it is no entry of this collection.
   package func id(_ key: [UInt8]) -> ItemKey? {

@@ -17,6 +17,8 @@ package struct CollectionHead: Hashable, Sendable {
   package var valueTime = Timestamp(seconds: 0)
   /// The last commits, the newest first.
   package var operations: [Operation] = []
+  /// A digest of all commits in their order; nil: none was made since there are such digests.
+  package var chain: CommitChain?
   /// The entries that hold a change which was made, and was not brought into the entries that it changes yet: in this order.
   package var journal: [ItemKey] = []
   /// Whether the values that entries had are kept.
@@ -26,12 +28,17 @@ package struct CollectionHead: Hashable, Sendable {
 
   /// Notes a commit.
   package mutating func note(_ operation: Operation) {
+    chain = (chain ?? CommitChain()).appending(operation)
     operations = [operation] + operations.prefix(Self.mostOperations - 1)
   }
 
   /// Whether one commit leads from another head to this one: it names the same commits before its last.
   package func follows(_ other: CollectionHead) -> Bool {
-    operations.dropFirst().elementsEqual(other.operations.prefix(Self.mostOperations - 1))
+    guard operations.dropFirst().elementsEqual(other.operations.prefix(Self.mostOperations - 1)) else {
+      return false
+    }
+    guard let last = operations.first, let before = other.chain else { return true }
+    return chain == before.appending(last)
   }
 }
 
@@ -44,6 +51,7 @@ extension CollectionHead {
     static let operation: UInt8 = 5
     static let journal: UInt8 = 6
     static let keepsNoVersions: UInt8 = 7
+    static let chain: UInt8 = 8
   }
 
   package var encoded: [UInt8] {
@@ -54,6 +62,7 @@ extension CollectionHead {
     writer.put(Tag.valueTime, ItemRecord.encode(valueTime))
     for operation in operations { writer.put(Tag.operation, operation.number) }
     for chunk in journal { writer.put(Tag.journal, chunk) }
+    if let chain { writer.put(Tag.chain, chain.digest) }
     if !keepsVersions { writer.put(Tag.keepsNoVersions, [UInt8]()) }
     return writer.bytes
   }
@@ -70,6 +79,7 @@ extension CollectionHead {
       case Tag.operation: operations.append(Operation(try ItemKey(field.bytes).orDamaged()))
       case Tag.journal: journal.append(try ItemKey(field.bytes).orDamaged())
       case Tag.keepsNoVersions: keepsVersions = false
+      case Tag.chain: chain = CommitChain(try ItemKey(field.bytes).orDamaged())
       default: throw .damaged(what: "the head of a collection")
       }
     }
