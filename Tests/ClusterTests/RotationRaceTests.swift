@@ -62,7 +62,7 @@ import VaultRecords
     try expectReadable(by: "second")
   }
 
-  /// What was sealed under keys that became earlier ones meanwhile is sealed again.
+  /// Records that were sealed under keys which became earlier ones meanwhile are sealed again.
   @Test func aRotationThatFetchesLaterKeysSealsAllAgain() throws {
     let first = try devices.create()
     try devices.join("second", first)

@@ -162,7 +162,7 @@ extension SuiteStore {
     }
     switch error {
     case .damaged(let what): last.readOnly = "\(what) is damaged; the last good values are shown"
-    // What is stored is another history: it is not taken over.
+    // The cluster shows another history, which is not taken over.
     case .readOnly(let reason): last.readOnly = reason
     default: throw error
     }

@@ -20,6 +20,16 @@ final class CallLimits: Sendable {
   private static let memory = Duration.seconds(30)
   private static let brief = Duration.seconds(2)
 
+  /// For so long after a call that has used up its time, files are not opened to be changed.
+  private static let refusing = Duration.seconds(10)
+
+  /// Why the last call was not answered, a few seconds ago; nil: it was, or none was made.
+  var recentFailure: StoreError? {
+    state.withLock { state in
+      state.failure.flatMap { $0.last + Self.refusing > .now ? $0.error : nil }
+    }
+  }
+
   /// The end of the calling thread's call; nil: it has none.
   var end: ContinuousClock.Instant? { state.withLock { $0.ends[.current] } }
 
@@ -79,6 +89,18 @@ extension ClusterSession {
     to duration: Duration, _ body: () throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
     try limits.limit(to: duration, body)
+  }
+
+  /// For so long the watch may be without a connection, in seconds.
+  private static var shortSilence: Int64 { 3 }
+
+  /// Without asking the cluster. `silence`: since when a watch has no connection; nil: it has.
+  ///
+  /// - Throws: `unreachable` where a call was not answered a few seconds ago, or the watch has found no server for longer.
+  func checkAnswers(since silence: Timestamp?) throws(StoreError) {
+    if let failure = limits.recentFailure { throw failure }
+    guard let silence, Timestamp.now.seconds &- silence.seconds > Self.shortSilence else { return }
+    throw .unreachable(reason: "\(StoreError.noAnswer) since \(silence.iso8601)")
   }
 
   /// The end of the call that runs on this thread.

@@ -121,7 +121,9 @@ package final class SeenState: Sendable {
   /// The version of a collection's head that was seen, with the digest of the commits up to it; nil: that is not known.
   func chain(of head: [UInt8]) -> (version: UInt64, chain: CommitChain)? {
     state.withLock { state in
-      guard let version = state.contents.heads[head], let chain = state.contents.chains[head] else { return nil }
+      guard let version = state.contents.heads[head], let chain = state.contents.chains[head] else {
+        return nil
+      }
       return (version, chain)
     }
   }

@@ -15,7 +15,7 @@ extension ClusterKeychain {
     try session.limited { () throws(StoreError) in
       // Of the copy on this device nothing is changed.
       try follow()
-      try requireWritable()
+      if let readOnlyReason { throw .readOnly(reason: readOnlyReason) }
       return try collection.withWriter { () throws(StoreError) in try make(plan) }
     }
   }

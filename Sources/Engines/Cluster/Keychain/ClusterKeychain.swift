@@ -134,7 +134,15 @@ package final class ClusterKeychain: KeychainEngine {
 
   package var readOnlyReason: String? {
     guard let refusal = session.seen.refusal ?? follower.refusal else { return collection.distrust?.message }
-    return StoreError(refusal).message
+    let error = StoreError(refusal)
+    guard case .readOnly(let reason) = error else { return error.message }
+    return reason
+  }
+
+  /// Before a file is opened to be changed: a shell reports no error of close(2). - Throws: `readOnly`; `unreachable` as `checkAnswers`.
+  package func requireWritable() throws(StoreError) {
+    if let readOnlyReason { throw .readOnly(reason: readOnlyReason) }
+    try session.checkAnswers(since: follower.silence)
   }
 
   /// Does nothing: what the cluster has acknowledged is on the disks of a majority of its servers.

@@ -88,7 +88,7 @@ extension ClusterStore {
     } catch { throw StoreError(error) }
   }
 
-  /// What is kept for too long is not deleted by this device's clock alone where there are others.
+  /// Where the store has other devices, versions are not deleted by the clock of this one alone.
   func noteOtherDevices(_ log: MemberLog) {
     session.pruning.noteOthers(log.members.values.contains { $0.kind == .device && $0.id != device })
   }

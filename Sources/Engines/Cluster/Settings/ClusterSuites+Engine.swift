@@ -118,7 +118,12 @@ extension ClusterSuites {
     return reason
   }
 
-  package func readOnlyReason(of suite: ExactString) throws(StoreError) -> String? { readOnlyReason }
+  /// Before a file is opened to be changed: a shell reports no error of close(2). - Throws: `unreachable` as `checkAnswers`.
+  package func readOnlyReason(of suite: ExactString) throws(StoreError) -> String? {
+    if let readOnlyReason { return readOnlyReason }
+    try session.checkAnswers(since: follower.silence)
+    return nil
+  }
 
   /// One transaction, which the cluster has stored when it returns.
   package func create(_ suite: ExactString) throws(StoreError) -> SuiteContents {
