@@ -84,6 +84,16 @@ package struct KeyRange: Hashable, Sendable {
   }
 }
 
+extension KeyRange {
+  /// Whether all keys are in the range.
+  package func contains(_ values: [KeyValue]) -> Bool {
+    values.allSatisfy { value in
+      guard let end else { return value.key == start }
+      return !value.key.lexicographicallyPrecedes(start) && value.key.lexicographicallyPrecedes(end)
+    }
+  }
+}
+
 package struct RangeRequest: Sendable {
   package var range: KeyRange
   /// Answered by a majority of the servers; else by one of them, which may lag behind.

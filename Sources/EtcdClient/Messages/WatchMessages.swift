@@ -49,7 +49,7 @@ extension WatchReply {
       case 3: isCreated = try field.bool()
       case 4: isCancelled = try field.bool()
       case 5: oldest = try field.signed()
-      case 6: reason = try field.text()
+      case 6: reason = try field.text().withoutControlCharacters
       case 7: isFragment = try field.bool()
       case 11: changes.append(try KeyChange(try field.message()))
       default: break

@@ -229,8 +229,9 @@ private func giveBytes(
 private func takeBytes(
   _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
-  unsafe exchange(context)?.receive(UnsafeRawBufferPointer(start: bytes, count: size &* count))
-  return size &* count
+  let isTaken = unsafe exchange(context)?.receive(UnsafeRawBufferPointer(start: bytes, count: size &* count))
+  // Another number than was given ends the transfer.
+  return isTaken == false ? 0 : size &* count
 }
 
 private func takeHeader(

@@ -56,9 +56,11 @@ final class Exchange {
     return part.count
   }
 
-  func receive(_ bytes: UnsafeRawBufferPointer) {
+  /// False: more is there than a message may have, and the stream can't go on.
+  func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
     receivedBytes &+= bytes.count
     unsafe frames.append(bytes)
+    return frames.hasRoom
   }
 
   func receiveHeader(_ line: UnsafeRawBufferPointer) {

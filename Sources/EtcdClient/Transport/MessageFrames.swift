@@ -13,6 +13,9 @@ struct MessageFrames {
   /// No byte is left.
   var isEmpty: Bool { position == bytes.count }
 
+  /// Whether no more bytes wait than a message of the longest kind and the beginning of the next one.
+  var hasRoom: Bool { bytes.count &- position <= limit &+ (1 << 20) }
+
   /// A message with its frame. It has less than 4 GiB.
   static func framed(_ message: [UInt8]) -> [UInt8] {
     let count = UInt32(clamping: message.count)

@@ -102,7 +102,9 @@ extension EtcdWatch {
         case .compacted(let oldest): return tell(.compacted(revision: oldest))
         case .refused(let error): return tell(.refused(error))
         case .unauthorized(let error) where wasUnauthorized || cluster.configuration.login == nil:
-          return tell(.refused(error))
+          // The user may get the right again.
+          tell(.refused(error))
+          isConnected = false
         case .unauthorized(let error), .lost(let error):
           if case .unauthorized = error { wasUnauthorized = true }
           if isConnected { tell(.disconnected(error)) }

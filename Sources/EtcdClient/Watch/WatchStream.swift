@@ -6,6 +6,8 @@ struct WatchStream {
   /// When the server has to have sent something: a reply is due; nil: none is.
   private var due: ContinuousClock.Instant?
   private var lastReply = ContinuousClock.now
+  /// The stream has ended; messages may be left.
+  private var ended: StreamEnd?
 
   /// The reply to the request that began the stream is due.
   init(_ channel: Channel, silence: Duration, patience: Duration) {
@@ -30,14 +32,12 @@ struct WatchStream {
         lastReply = .now
         return reply
       }
+      if let ended { throw error(ended) }
       if shouldReturn() { return nil }
       let now = ContinuousClock.now
       if let due, due <= now { throw .unavailable("\(channel.endpoint): the watch gets no answer") }
       if due == nil, lastReply + silence <= now { askForProgress() }
-      if let end = channel.advance(until: due ?? lastReply + silence) {
-        if let reply = try read() { return reply }
-        throw error(end)
-      }
+      ended = channel.advance(until: due ?? lastReply + silence)
     }
   }
 

@@ -96,11 +96,14 @@ extension String {
 
 extension String {
   private static let plainInShell = Set(
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%".utf8)
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%=".utf8)
 
   /// As one word of a shell, for commands that a message says to type.
   package var quotedForShell: String {
-    guard !utf8.allSatisfy({ $0 >= 0x80 || Self.plainInShell.contains($0) }) || isEmpty else { return self }
+    // zsh takes a word that begins with “=” for the path of a command.
+    let isPlain =
+      utf8.allSatisfy { $0 >= 0x80 || Self.plainInShell.contains($0) } && utf8.first != UInt8(ascii: "=")
+    guard !isPlain || isEmpty else { return self }
     return "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
   }
 }

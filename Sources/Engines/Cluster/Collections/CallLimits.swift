@@ -30,6 +30,8 @@ final class CallLimits: Sendable {
     }
   }
 
+  private static let silence = StoreError.unreachable(reason: "\(StoreError.noAnswer)")
+
   /// The end of the calling thread's call; nil: it has none.
   var end: ContinuousClock.Instant? { state.withLock { $0.ends[.current] } }
 
@@ -58,7 +60,8 @@ final class CallLimits: Sendable {
       return result
     } catch {
       let isLate = now.duration(to: .now) >= deadline * 0.9
-      if case .unreachable = error, isLate { finish(thread, error) } else { finish(thread, nil) }
+      // Others have sent nothing: of them no outcome is unknown. That others are faster is no silence.
+      finish(thread, isLate && (error.isNoAnswer || error.isOutcomeUnknown) ? Self.silence : nil)
       throw error
     }
   }

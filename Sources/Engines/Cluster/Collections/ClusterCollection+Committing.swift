@@ -103,6 +103,7 @@ extension ClusterCollection {
       return try withCopy { copy in
         if copy.head.operations.contains(draft.operation) { return .known(.made) }
         if draft.isBased(on: copy) { return .unchanged }
+        guard copy.version >= draft.version else { return .unknown }
         let isListed = copy.version - draft.version < UInt64(CollectionHead.mostOperations)
         return isListed ? .known(.overtaken) : .unknown
       }

@@ -11,8 +11,11 @@ import VaultRecords
 final class ClusterCollection<Content: CollectionContent>: Sendable {
   struct State {
     var copy: VerifiedCopy<Content>?
-    /// The changes since a reading began that is under way, each with its revision.
-    var missed: [([KeyChange], Int64)]?
+    /// For each reading that is under way, the changes since it began, each with its revision.
+    var missed: [UInt64: [([KeyChange], Int64)]] = [:]
+    var readings: UInt64 = 0
+    /// The revision of the last change that was not taken over.
+    var doubted: Int64 = 0
     /// A record was sealed under keys that are not known: all is read again with the next call.
     var isBehind = false
     /// Why the cluster's contents were refused; nil: they are those of the copy.
@@ -83,15 +86,25 @@ final class ClusterCollection<Content: CollectionContent>: Sendable {
   /// Why the cluster's contents were refused; nil: they were not.
   var distrust: StoreError? { state.use { $0.distrust } }
 
-  /// Reads everything, and tells what others have changed since the copy. - Throws: `damaged`, `unreachable`, `locked`.
-  func load() throws(StoreError) {
-    state.use { $0.missed = $0.missed ?? [] }
+  /// Something was missed: all is read with the next call.
+  func setBehind() { state.use { $0.isBehind = true } }
+
+  /// Reads everything, and tells what others have changed since the copy. Returns the revision that was read.
+  ///
+  /// - Throws: `damaged`, `unreachable`, `locked`.
+  @discardableResult func load() throws(StoreError) -> Int64 {
+    let reading = state.use { state in
+      state.readings += 1
+      state.missed[state.readings] = []
+      return state.readings
+    }
     do throws(StoreError) {
-      let fresh = try session.limited { () throws(StoreError) in try readRenewing() }
-      state.use { install(fresh, &$0) }
+      let (fresh, revision) = try session.limited { () throws(StoreError) in try readRenewing() }
+      state.use { install(fresh, at: revision, reading, &$0) }
+      return revision
     } catch {
       state.use { state in
-        state.missed = nil
+        state.missed[reading] = nil
         if case .damaged = error { state.distrust = error }
       }
       throw error
@@ -99,7 +112,7 @@ final class ClusterCollection<Content: CollectionContent>: Sendable {
   }
 
   /// Reads everything, after fetching the keys where another device has made new ones.
-  private func readRenewing() throws(StoreError) -> VerifiedCopy<Content> {
+  private func readRenewing() throws(StoreError) -> (VerifiedCopy<Content>, Int64) {
     do throws(StoreError) {
       do throws(StoreError) { return try read() } catch .locked where session.renewKeys() {
         return try read()
@@ -113,11 +126,11 @@ final class ClusterCollection<Content: CollectionContent>: Sendable {
     }
   }
 
-  private func read() throws(StoreError) -> VerifiedCopy<Content> {
+  private func read() throws(StoreError) -> (VerifiedCopy<Content>, Int64) {
     let least = session.seen.version(of: place.head)
-    let values: [[KeyValue]]
+    let (values, revision): ([[KeyValue]], Int64)
     do throws(ClusterError) {
-      values = try session.read([KeyRange(key: place.head), KeyRange(prefix: place.entries)]).values
+      (values, revision) = try session.read([KeyRange(key: place.head), KeyRange(prefix: place.entries)])
     } catch { throw StoreError(error) }
     guard let head = values[0].first else { throw VerifiedCopy<Content>.incomplete }
     let fresh = try VerifiedCopy<Content>(place, head: head, entries: values[1], session.keys)
@@ -127,12 +140,15 @@ final class ClusterCollection<Content: CollectionContent>: Sendable {
     }
     try checkHistory(of: fresh)
     session.seen.note(place.head, version: fresh.version, fresh.head.chain)
-    return fresh
+    return (fresh, revision)
   }
 
-  private func install(_ fresh: VerifiedCopy<Content>, _ state: inout State) {
-    let missed = state.missed ?? []
-    (state.missed, state.distrust, state.isBehind) = (nil, nil, false)
+  private func install(
+    _ fresh: VerifiedCopy<Content>, at revision: Int64, _ reading: UInt64, _ state: inout State
+  ) {
+    let missed = state.missed.removeValue(forKey: reading) ?? []
+    // One that was read before a change which was not taken over does not settle that.
+    if revision >= state.doubted { (state.distrust, state.isBehind) = (nil, false) }
     if let known = state.copy, fresh.modified > known.modified {
       state.copy = fresh
       let difference = fresh.difference(from: known)
@@ -166,7 +182,7 @@ extension ClusterCollection {
   /// Takes over what the watch reports of one revision: changes of this collection's keys.
   func take(_ changes: [KeyChange], revision: Int64) {
     state.use { state in
-      if state.missed != nil { state.missed?.append((changes, revision)) }
+      for reading in state.missed.keys { state.missed[reading]?.append((changes, revision)) }
       take(changes, revision, &state)
     }
   }
@@ -181,6 +197,7 @@ extension ClusterCollection {
       if !isOwn(delta.operation, state) { report(delta.ids) }
       wake(&state)
     } catch {
+      state.doubted = max(state.doubted, revision)
       if case .locked = error {
         state.isBehind = true
         session.lookAtMembers()
@@ -193,12 +210,18 @@ extension ClusterCollection {
 
   /// The copy shows the cluster's state at some moment after the call. - Throws: as `load`.
   func catchUp() throws(StoreError) {
-    guard let known = try lookAtCopy({ $0.modified }), distrust == nil else { return try load() }
+    guard let known = try lookAtCopy({ $0.modified }), distrust == nil else {
+      try load()
+      return
+    }
     let stored: KeyValue?
     do throws(ClusterError) {
       stored = try session.read([KeyRange(key: place.head)]).values[0].first
     } catch { throw StoreError(error) }
-    guard let stored else { return try load() }
+    guard let stored else {
+      try load()
+      return
+    }
     if stored.modified > known { try waitFor(stored.modified) } else if stored.modified < known { try load() }
   }
 
@@ -219,7 +242,10 @@ extension ClusterCollection {
       state.waiting.append((revision, promise))
       return promise
     }
-    if let promise, promise.wait(within: Self.patience) != nil { return }
+    if let promise {
+      if promise.wait(within: Self.patience) != nil { return }
+      state.use { $0.waiting.removeAll { $0.promise === promise } }
+    }
     let isThere = try lookAtCopy { $0.modified >= revision } ?? false
     if !isThere || distrust != nil { try load() }
   }

@@ -1,6 +1,7 @@
 import ClusterRecords
 import EtcdClient
 package import Model
+import Store
 
 extension StoreError {
   /// The error that callers of an engine get.
@@ -32,5 +33,20 @@ extension StoreError {
   /// Whether a change may have been made that failed with this error.
   var isOutcomeUnknown: Bool {
     if case .unreachable(let reason) = self { reason.hasPrefix(Self.unknownOutcome) } else { false }
+  }
+}
+
+extension ClusterSession {
+  /// The problem that a refusal is, with its remedy; nil: there is none.
+  func problem(of refusal: ClusterError?) -> Problem? {
+    guard let refusal else { return nil }
+    if case .wrongCluster(let reason) = refusal {
+      return Problem(
+        subject: "the cluster", reason: reason,
+        remedy: "if it was restored on purpose, `keyhole cluster accept` takes it as it is")
+    }
+    return Problem(
+      subject: "the cluster", reason: StoreError(refusal).message,
+      remedy: "look at `etcd-cert=` or `etcd-user=`, and at what the role may do: `etcdctl role get`")
   }
 }

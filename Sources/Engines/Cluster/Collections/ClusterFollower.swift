@@ -93,7 +93,7 @@ final class ClusterFollower: Sendable {
       take(changes, revision)
     case .progress, .connected: hear()
     case .disconnected: state.withLock { $0.silence = $0.silence ?? .now }
-    case .compacted: _ = turns.run { [weak self] in self?.beginAgain(take, reread) }
+    case .compacted: beginAgainLater(take, reread)
     case .refused(let error):
       state.withLock { state in
         (state.refusal, state.silence) = (error, state.silence ?? .now)
@@ -104,12 +104,27 @@ final class ClusterFollower: Sendable {
   }
 
   private func hear() {
-    state.withLock { $0.silence = nil }
+    state.withLock { ($0.silence, $0.refusal) = (nil, nil) }
     heard()
   }
 
   /// How long an unsuccessful attempt to read everything is waited after.
   private static let pause = DispatchTimeInterval.seconds(1)
+
+  private func pause(
+    _ take: @escaping @Sendable ([KeyChange], Int64) -> Void,
+    _ reread: @escaping @Sendable () throws(StoreError) -> Int64
+  ) {
+    Background.run(after: Self.pause) { [weak self] in self?.beginAgainLater(take, reread) }
+  }
+
+  /// On a thread that may wait. Where there is none, it is tried after a pause.
+  private func beginAgainLater(
+    _ take: @escaping @Sendable ([KeyChange], Int64) -> Void,
+    _ reread: @escaping @Sendable () throws(StoreError) -> Int64
+  ) {
+    if !turns.run({ [weak self] in self?.beginAgain(take, reread) }) { pause(take, reread) }
+  }
 
   private func beginAgain(
     _ take: @escaping @Sendable ([KeyChange], Int64) -> Void,
@@ -121,10 +136,7 @@ final class ClusterFollower: Sendable {
       hear()
     } catch {
       state.withLock { $0.silence = $0.silence ?? .now }
-      Background.run(after: Self.pause) { [weak self] in
-        guard let self else { return }
-        _ = turns.run { [weak self] in self?.beginAgain(take, reread) }
-      }
+      pause(take, reread)
     }
   }
 }

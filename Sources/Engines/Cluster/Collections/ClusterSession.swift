@@ -94,6 +94,9 @@ package final class ClusterSession: Sendable {
 
   func noteMembership(_ isMember: Bool) { membership.store(isMember, ordering: .relaxed) }
 
+  /// What was asked for is not what came.
+  private static let malformed = ClusterError.unavailable("the reply is malformed")
+
   /// Key ranges at one revision, in one linearizable transaction; of each as many keys as there are.
   func read(_ ranges: [KeyRange]) throws(ClusterError) -> (values: [[KeyValue]], revision: Int64) {
     let requests = ranges.map { range in
@@ -104,6 +107,9 @@ package final class ClusterSession: Sendable {
     let reply = try commit(ClusterTransaction(requests.map { .read($0) }))
     let revision = reply.header.revision
     var values = reply.values
+    guard values.count == ranges.count, zip(ranges, values).allSatisfy({ $0.0.contains($0.1) }) else {
+      throw Self.malformed
+    }
     for index in ranges.indices {
       while let end = ranges[index].end, let last = values[index].last,
         values[index].count.isMultiple(of: Int(Self.page))
@@ -112,6 +118,7 @@ package final class ClusterSession: Sendable {
         (request.revision, request.limit) = (revision, Self.page)
         let more = try cluster.read(request, interruption: try interruption())
         guard !more.values.isEmpty else { break }
+        guard ranges[index].contains(more.values) else { throw Self.malformed }
         values[index] += more.values
       }
     }

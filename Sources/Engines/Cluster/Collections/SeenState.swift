@@ -23,6 +23,8 @@ package final class SeenState: Sendable {
     var refusal: ClusterError?
     var isOfOtherCluster = false
     var isChanged = false
+    /// The heads of collections that are gone.
+    var gone: Set<[UInt8]> = []
   }
 
   private let state: Mutex<State>
@@ -114,9 +116,13 @@ package final class SeenState: Sendable {
       guard version > state.contents.heads[head] ?? 0 else { return }
       state.contents.heads[head] = version
       state.contents.chains[head] = chain
+      state.gone.remove(head)
       state.isChanged = true
     }
   }
+
+  /// The heads of collections that this process has forgotten.
+  var gone: Set<[UInt8]> { state.withLock { $0.gone } }
 
   /// The version of a collection's head that was seen, with the digest of the commits up to it; nil: that is not known.
   func chain(of head: [UInt8]) -> (version: UInt64, chain: CommitChain)? {
@@ -141,6 +147,7 @@ package final class SeenState: Sendable {
   func forget(_ head: [UInt8]) {
     change { state in
       state.contents.chains[head] = nil
+      state.gone.insert(head)
       if state.contents.heads.removeValue(forKey: head) != nil { state.isChanged = true }
     }
   }

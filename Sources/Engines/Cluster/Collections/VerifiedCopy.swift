@@ -131,11 +131,14 @@ extension VerifiedCopy {
       switch change {
       case .put(let value) where value.key == place.head: newHead = value
       case .delete(let key, _) where key == place.head: throw Self.incomplete
-      default: if try concerns(change, keys) { rest.append(change) }
+      default: if place.id(change.key) != nil { rest.append(change) }
       }
     }
     guard let newHead else {
-      guard rest.isEmpty else { throw Self.incomplete }
+      // Another program's keys are in no sum, and are left out.
+      guard rest.allSatisfy({ place.id($0.key).map { entries[$0] == nil } ?? true }) else {
+        throw Self.incomplete
+      }
       return nil
     }
     let (next, nextVersion, nextEpoch) = try Self.open(head: newHead, place, keys)
@@ -147,7 +150,13 @@ extension VerifiedCopy {
     for change in rest {
       switch change {
       case .put(let value):
-        let (id, state, content) = try Self.open(entry: value, place, keys)
+        let opened: (ItemKey, EntryState, Content)
+        // The head did open: what does not is no entry of its commit, and the sum says whether it has taken the place of one.
+        do throws(StoreError) { opened = try Self.open(entry: value, place, keys) } catch {
+          guard let id = place.id(value.key), entries[id] == nil else { throw error }
+          continue
+        }
+        let (id, state, content) = opened
         if let known = entries[id] { sum -= try terms.term(value.key, known.state) } else { count += 1 }
         sum += try terms.term(value.key, state)
         puts.append((id, state, content))
@@ -162,18 +171,6 @@ extension VerifiedCopy {
     (head, version, modified, epoch) = (next, nextVersion, revision, nextEpoch)
     take(puts, removed)
     return Delta(operation: next.operations.first, ids: puts.map(\.0) + removed)
-  }
-
-  /// Whether a change is of an entry, or can be one: another program's key that none of the keys opens is in no sum, and is left out.
-  private func concerns(_ change: KeyChange, _ keys: ClusterKeyring) throws(StoreError) -> Bool {
-    guard let id = place.id(change.key) else { return false }
-    guard entries[id] == nil else { return true }
-    guard case .put(let value) = change else { return false }
-    do throws(StoreError) { _ = try Self.open(entry: value, place, keys) } catch {
-      guard case .damaged = error else { throw error }
-      return false
-    }
-    return true
   }
 
   private mutating func take(_ puts: [(ItemKey, EntryState, Content)], _ removed: [ItemKey]) {

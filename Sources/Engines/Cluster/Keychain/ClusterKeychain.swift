@@ -50,14 +50,17 @@ package final class ClusterKeychain: KeychainEngine {
   func follow() throws(StoreError) {
     guard session.keys.isReadable else { throw .locked }
     try follower.start { () throws(StoreError) in
-      try collection.load()
-      return try collection.withCopy { $0.modified }
+      let revision = try collection.load()
+      // The list of members and the ring were read before.
+      let keys = session.keysRevision
+      return keys > 0 ? min(revision, keys) : revision
     } take: { [weak self] changes, revision in
       self?.take(changes, revision)
     } reread: { [weak self] () throws(StoreError) in
       guard let self else { return 0 }
-      try collection.load()
-      return try collection.withCopy { $0.modified }
+      let revision = try collection.load()
+      if revision > session.keysRevision { session.lookAtMembers() }
+      return revision
     }
   }
 
@@ -93,11 +96,18 @@ package final class ClusterKeychain: KeychainEngine {
   package func changes() throws(StoreError) -> ExternalChanges {
     let ids = news.take()
     guard !ids.isEmpty else { return .none }
-    let present = try collection.withCopy { copy throws(StoreError) in
-      let items = try copy.items.entries
-      // A part of a change stands for the items that it changes.
-      let changed = ids.flatMap { id in copy.view.changes[id].map { $0.map(\.id) } ?? [id] }
-      return Set(changed).map { ($0, items[$0]?.record.item) }
+    let present: [(ItemKey, Item?)]
+    do throws(StoreError) {
+      present = try collection.withCopy { copy throws(StoreError) in
+        let items = try copy.items.entries
+        // A part of a change stands for the items that it changes.
+        let changed = ids.flatMap { id in copy.view.changes[id].map { $0.map(\.id) } ?? [id] }
+        return Set(changed).map { ($0, items[$0]?.record.item) }
+      }
+    } catch {
+      // They are told when the copy can be read again.
+      news.putBack(ids)
+      throw error
     }
     return ExternalChanges(present.map { ItemNews($0.0.id, $0.1, origin: .external) })
   }
@@ -172,13 +182,12 @@ package final class ClusterKeychain: KeychainEngine {
     // Of a device that was removed that alone is said.
     guard session.isMember else { return [] }
     guard let reason = readOnlyReason else { return problemOfSecrets.map { [$0] } ?? [] }
-    let isSetBack = session.seen.refusal != nil || follower.refusal != nil
+    let problem = session.problem(of: session.seen.refusal ?? follower.refusal)
     return [
-      Problem(
-        subject: isSetBack ? "the cluster" : "the keychain", reason: reason,
-        remedy: isSetBack
-          ? "if it was restored on purpose, `keyhole cluster accept` takes it as it is"
-          : "find out who else writes to the cluster; a snapshot of it brings the keychain back")
+      problem
+        ?? Problem(
+          subject: "the keychain", reason: reason,
+          remedy: "find out who else writes to the cluster; a snapshot of it brings the keychain back")
     ]
   }
 }
@@ -194,6 +203,9 @@ private final class ItemsNews: Sendable {
     ids.withLock { $0.formUnion(new) }
     changed()
   }
+
+  /// They were taken, and could not be told.
+  func putBack(_ taken: Set<ItemKey>) { ids.withLock { $0.formUnion(taken) } }
 
   func take() -> Set<ItemKey> {
     ids.withLock { ids in

@@ -95,16 +95,20 @@ extension ClusterStore {
     do throws(ClusterError) {
       return try session.commit(transaction).didSucceed
     } catch .outcomeUnknown(let reason) {
-      let stored: KeyValue?
       do throws(ClusterError) {
-        stored = try session.read([KeyRange(key: proving.key)]).values[0].first
-      } catch { throw StoreError(.outcomeUnknown(reason)) }
-      if stored?.value == proving.value { return true }
-      guard stored == nil else { return false }
-      do throws(ClusterError) { return try session.commit(transaction).didSucceed } catch {
-        throw StoreError(error)
+        if try isThere(proving) { return true }
+        if try session.commit(transaction).didSucceed { return true }
+        // The first one may have been made in between.
+        return try isThere(proving)
+      } catch {
+        // The first one may still be made.
+        throw StoreError(.outcomeUnknown(reason))
       }
     } catch { throw StoreError(error) }
+  }
+
+  private func isThere(_ proving: (key: [UInt8], value: [UInt8])) throws(ClusterError) -> Bool {
+    try session.read([KeyRange(key: proving.key)]).values[0].first?.value == proving.value
   }
 
   /// Reads the list of members as it is now, which goes on from the one that is known. - Throws: `damaged`, `unreachable`.

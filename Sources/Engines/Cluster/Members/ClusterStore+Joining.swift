@@ -184,10 +184,19 @@ extension ClusterStore {
     try add(request.device, log, by: signer, removing: paths.request(id))
   }
 
+  /// A rotation puts a slot for each in one transaction, beside an entry and the ring; etcd takes 128 operations.
+  static let mostMembers = 120
+
   /// Adds a member, and seals the master key to it.
   func add(
     _ new: MemberKeys, _ log: MemberLog, by signer: MemberSecret, removing request: [UInt8]? = nil
   ) throws(StoreError) {
+    guard log.members.count < Self.mostMembers else {
+      throw .unsupported(
+        reason:
+          "a store has at most \(Self.mostMembers) devices and recovery codes, as all get new keys in one transaction; remove one first"
+      )
+    }
     let entry = try log.next(.add(new), epoch: log.epoch, identity: log.identity, by: signer)
     var next = log
     try next.append(entry)

@@ -284,7 +284,7 @@ package final class ClusterStore: Sendable, ClusterLock {
     if let stored = try DeviceFiles.read(files.seen), let known = try? SeenRecord(stored, key.symmetric()) {
       guard known.accepted <= record.accepted else { return }
       // Another process of this device may have seen more.
-      record.keep(known)
+      record.keep(known, without: session.seen.gone)
     }
     // The copy first: one that is behind the file of what was seen is not used.
     session.offline?.catchUp(session.seen)

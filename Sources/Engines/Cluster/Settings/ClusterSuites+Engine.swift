@@ -30,7 +30,7 @@ extension ClusterSuites {
 
   private func stamp(of id: ItemKey) throws(StoreError) -> SuiteStamp? {
     let (loaded, stored) = state.use { ($0.loaded[id], $0.heads?[id]) }
-    if let loaded, loaded.isBehind { try? loaded.load() }
+    if let loaded, loaded.isBehind { _ = try? loaded.load() }
     if let loaded, let stamp = try loaded.lookAtCopy({ $0.head.stamp(of: id) }) {
       guard loaded.distrust == nil else { return stamp.distrusted }
       return stamp
@@ -42,7 +42,13 @@ extension ClusterSuites {
         stored.value, at: RecordPlace(.head, place.head, version: UInt64(clamping: stored.version)),
         for: place.purpose, session.keys)
       return try CollectionHead(content.span).stamp(of: id)
-    } catch .damaged {
+    } catch {
+      // Also one of an epoch that is not known, or another format: it concerns this suite alone.
+      switch error {
+      case .damaged, .unsupported: break
+      case .locked where session.keys.isReadable: break
+      default: throw error
+      }
       return SuiteStamp(device: id.high, modified: Timestamp(seconds: 0)).distrusted
     }
   }
@@ -327,11 +333,8 @@ extension ClusterSuites {
         "\(finding); `keyhole cluster discard \(name ?? "SUITE")` removes the suite for all devices"
       problems.append(Problem(subject: name ?? "a suite", reason: error.message, remedy: remedy))
     }
-    if let readOnlyReason {
-      problems.append(
-        Problem(
-          subject: "the cluster", reason: readOnlyReason,
-          remedy: "if it was restored on purpose, `keyhole cluster accept` takes it as it is"))
+    if let problem = session.problem(of: session.seen.refusal ?? follower.refusal) {
+      problems.append(problem)
     }
     return problems
   }

@@ -84,7 +84,10 @@ package final class ClusterSuites: SuiteEngine {
     let (before, heads) = (presentNames, state.use { $0.heads ?? [:] })
     let revision = try readNames()
     let (loaded, present) = state.use { ($0.loaded, $0.heads ?? [:]) }
-    for (_, collection) in loaded { try? collection.load() }
+    for (_, collection) in loaded {
+      // The watch goes on behind what it misses: it is read with the next call.
+      do throws(StoreError) { try collection.load() } catch { collection.setBehind() }
+    }
     var affected = before.symmetricDifference(presentNames)
     for (id, head) in present where heads[id]?.modified != head.modified {
       if let name = name(of: id) { affected.insert(name) }
@@ -111,9 +114,13 @@ extension ClusterSuites {
     }
     var affected: Set<ExactString> = []
     if !ofNames.isEmpty {
-      let before = presentNames
+      let ids = Set(ofNames.compactMap { session.paths.names.id($0.key) })
+      let before = entries(ids)
       names.take(ofNames, revision: revision)
-      affected = before.symmetricDifference(presentNames)
+      let after = entries(ids)
+      for id in ids where before[id] != after[id] {
+        for entry in [before[id], after[id]] { if let entry { affected.insert(entry.name) } }
+      }
     }
     for (id, changes) in ofSuites {
       take(changes, of: id, revision)
@@ -139,6 +146,14 @@ extension ClusterSuites {
       return state.loaded[id]
     }
     collection?.take(changes, revision: revision)
+  }
+
+  /// The entries of the list of suites, as far as they are there.
+  private func entries(_ ids: Set<ItemKey>) -> [ItemKey: SuiteName] {
+    let found = try? names.lookAtCopy { copy in
+      Dictionary(uniqueKeysWithValues: ids.compactMap { id in copy.entries[id].map { (id, $0.kept) } })
+    }
+    return (found ?? nil) ?? [:]
   }
 
   private var presentNames: Set<ExactString> {

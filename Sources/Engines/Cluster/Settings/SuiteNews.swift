@@ -6,7 +6,10 @@ import Synchronization
 /// once.
 final class SuiteNews: Sendable {
   private struct State {
+    /// The next one last.
     var waiting: [ExactString] = []
+    var heard: [ExactString] = []
+    var names: Set<ExactString> = []
     var isTelling = false
   }
 
@@ -18,7 +21,7 @@ final class SuiteNews: Sendable {
 
   func tell(_ suite: ExactString) {
     let isFirst = state.withLock { state in
-      if !state.waiting.contains(suite) { state.waiting.append(suite) }
+      if state.names.insert(suite).inserted { state.heard.append(suite) }
       defer { state.isTelling = true }
       return !state.isTelling
     }
@@ -32,12 +35,12 @@ final class SuiteNews: Sendable {
 
   private func next() -> ExactString? {
     state.withLock { state in
-      guard !state.waiting.isEmpty else {
+      if state.waiting.isEmpty { (state.waiting, state.heard) = (state.heard.reversed(), []) }
+      guard let next = state.waiting.popLast() else {
         state.isTelling = false
         return nil
       }
-      let next = state.waiting.first
-      state.waiting = Array(state.waiting.dropFirst())
+      state.names.remove(next)
       return next
     }
   }

@@ -21,12 +21,12 @@ package struct SeenRecord: Hashable, Sendable {
 
   package init() {}
 
-  /// Keeps what another record of the same state has seen later.
-  package mutating func keep(_ other: SeenRecord) {
+  /// Keeps what another record of the same state has seen later, or alone: not of the collections that are `gone`.
+  package mutating func keep(_ other: SeenRecord, without gone: Set<[UInt8]> = []) {
     guard other.cluster == cluster, other.accepted == accepted, other.first == first else { return }
     revision = max(revision, other.revision)
-    for (key, version) in heads {
-      guard let later = other.heads[key], later > version else { continue }
+    for (key, later) in other.heads where !gone.contains(key) {
+      guard later > heads[key] ?? 0 else { continue }
       heads[key] = later
       chains[key] = other.chains[key]
     }
