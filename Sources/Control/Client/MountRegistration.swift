@@ -35,7 +35,11 @@ package struct MountRegistration: Sendable {
     let file = "\(folder)/\(CurrentProcess.number)\(ending)"
     // Of all bytes only NUL is in no path.
     let text = "\(path)\0\(keychainText)\0\(vault ?? "")\0\(settings)"
-    try? Descriptor(file, [.writing, .create, .truncate, .noFollow]).write(Array(text.utf8))
+    // Others look at each change of the folder, and must not find a part of it.
+    let new = file + ".new"
+    if (try? Descriptor(new, [.writing, .create, .truncate, .noFollow]).write(Array(text.utf8))) != nil {
+      try? Files.rename(new, to: file)
+    }
     return MountRegistration(CurrentProcess.number, file)
   }
 

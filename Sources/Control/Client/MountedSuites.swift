@@ -1,6 +1,7 @@
 package import Model
 import Platform
 package import Store
+import Synchronization
 
 /// The suites of a running mount, for a process that can't read them by itself: those of a cluster, which only the mount's process
 /// reaches.
@@ -13,6 +14,15 @@ package struct MountedSuites: SuiteEngine {
   package let propertyLists: any PropertyListCoding
   private let runtimeFolder: String
   private let find: @Sendable () -> Int32?
+  private let silence = Silence()
+
+  /// A mount that did not answer, and until when it is not asked again: a call makes several requests.
+  private final class Silence: Sendable {
+    let last = Mutex<(process: Int32, until: ContinuousClock.Instant)?>(nil)
+  }
+
+  /// How long the mount's process may take for a request, in seconds: a change in a cluster takes five.
+  private static let mostSeconds = 7
 
   /// `find` gives the process of the mount; nil: there is none.
   package init(
@@ -23,7 +33,18 @@ package struct MountedSuites: SuiteEngine {
 
   func ask(_ request: SuiteRequest) throws(StoreError) -> ControlMessage {
     guard let process = find() else { throw ControlClient.gone }
-    return try ControlClient.ask(process, in: runtimeFolder, .askSuites(request))
+    if let last = silence.last.withLock({ $0 }), last.process == process, last.until > .now {
+      throw MessageChannel.noAnswer
+    }
+    do throws(StoreError) {
+      return try ControlClient.ask(
+        process, in: runtimeFolder, .askSuites(request), patience: Self.mostSeconds)
+    } catch {
+      if error == MessageChannel.noAnswer {
+        silence.last.withLock { $0 = (process, .now + .seconds(Self.mostSeconds)) }
+      }
+      throw error
+    }
   }
 
   func reply(to request: SuiteRequest) throws(StoreError) -> SuiteReply {

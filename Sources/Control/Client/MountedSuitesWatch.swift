@@ -1,3 +1,4 @@
+import Dispatch
 package import Model
 import Notifier
 import Platform
@@ -13,6 +14,8 @@ package final class MountedSuitesWatch: Sendable {
     var stream: MessageChannel?
     var folder: FolderWatch?
     var isEnded = false
+    /// The next attempt is planned.
+    var isWaiting = false
   }
 
   private let runtimeFolder: String
@@ -56,11 +59,29 @@ package final class MountedSuitesWatch: Sendable {
     }
     guard isOther else { return }
     if process == nil { heard(nil) }
-    guard let process else { return }
-    if !follow(process) { state.withLock { if $0.process == process { $0.process = nil } } }
+    guard let process, !follow(process) else { return }
+    state.withLock { if $0.process == process { $0.process = nil } }
+    lookLater()
   }
 
-  /// False: it can't be followed now; its next change in the folder is the next attempt.
+  /// A mount that refuses, or does not answer, is asked again after so long: until then changes are not noticed.
+  private static let pause = DispatchTimeInterval.seconds(10)
+
+  private func lookLater() {
+    let isFirst = state.withLock { state in
+      defer { state.isWaiting = true }
+      return !state.isWaiting
+    }
+    guard isFirst else { return }
+    Background.run(after: Self.pause) { [weak self] in
+      guard let self else { return }
+      state.withLock { $0.isWaiting = false }
+      heard(nil)
+      look()
+    }
+  }
+
+  /// False: it can't be followed now.
   private func follow(_ process: Int32) -> Bool {
     guard
       let stream = try? ControlClient.connect(to: process, in: runtimeFolder, identified: false),
@@ -73,15 +94,17 @@ package final class MountedSuitesWatch: Sendable {
     }
     guard isWanted else { return true }
     let isTaken = threads.run { [weak self, heard] in
+      var wasHeard = false
       while stream.wait() == .input, case .suites(.changed(let suites))? = try? stream.receive().content {
+        wasHeard = true
         heard(suites)
       }
-      self?.lose(stream)
+      self?.lose(stream, wasHeard)
     }
     return isTaken
   }
 
-  private func lose(_ stream: MessageChannel) {
+  private func lose(_ stream: MessageChannel, _ wasHeard: Bool) {
     let isPresent = state.withLock { state in
       guard state.stream === stream else { return false }
       (state.process, state.stream) = (nil, nil)
@@ -89,6 +112,7 @@ package final class MountedSuitesWatch: Sendable {
     }
     guard isPresent else { return }
     heard(nil)
-    look()
+    // Where the mount is there and refuses, as it has too many, at once would be again and again.
+    if wasHeard { look() } else { lookLater() }
   }
 }

@@ -267,6 +267,14 @@ extension ControlMessage {
     }
   }
 
+  /// Whether the connection stays, and changes are reported on it.
+  var isWatch: Bool {
+    switch self {
+    case .watch, .askSuites(.watch): true
+    default: false
+    }
+  }
+
   /// Whether a request is answered without rules: for any process of the user's.
   var needsIdentification: Bool {
     switch self {

@@ -54,6 +54,7 @@ private final class ControlLoop: Sendable {
   private let inbox = Mutex((identified: [PendingConnection](), isEnded: false))
   private let identifying = WaitingThreads()
   private let serving = WaitingThreads()
+  private let watching = WaitingThreads()
   private let locking = SerialTurns()
   private let unlocking = SerialTurns()
   private let approving = WaitingThreads()
@@ -157,7 +158,9 @@ private final class ControlLoop: Sendable {
     let session = ControlSession(
       channel: connection.channel(), peer: connection.peer, service: service, unlocking: unlocking,
       approving: approving, batches: batches)
-    let isTaken = serving.run { [service] in
+    // A program that watches does so for as long as it lives: it takes no thread that a request needs.
+    let threads = request.content.isWatch ? watching : serving
+    let isTaken = threads.run { [service] in
       // A secret of any size passes through here, whatever the limit of locked memory.
       withUnlockedMemoryWithoutSwap { session.serve(request) }
       wipeStack()

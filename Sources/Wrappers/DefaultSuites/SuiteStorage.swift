@@ -21,7 +21,7 @@ public struct SuiteStorage: Sendable {
   /// The user's suites: `$XDG_CONFIG_HOME/*.plist`, by default in `~/.config`, of which inotify(7) reports changes by others; or those of the
   /// running mount where they are a cluster's, by its control socket. `keyhole get` has the same.
   ///
-  /// Where such a mount is locked or gone, values stay as they were last, and a change throws `locked` or `unreachable`; the next mount
+  /// Where such a mount was not unlocked yet, or is gone, values stay as they were last, and a change throws `locked` or `unreachable`; the next mount
   /// brings its own. A program that has met no mount yet has the property lists.
   public static let user: SuiteStorage = {
     guard let folders = UserFolders.current() else {

@@ -5,53 +5,70 @@ import VaultRecords
 
 extension ClusterCollection {
   /// Checks that what is stored goes on from what this device has seen: the commits in between lead from the digest that was seen to that
-  /// of the head. More than 4,096 are not looked at, as they are not kept.
+  /// of the head. More than 4,080 are not looked at, as they are not kept.
   ///
-  /// - Throws: `readOnly` where it is another history; `unreachable`.
+  /// - Throws: `readOnly` where it is another history, or nothing proves that it is not; `unreachable`, `damaged`, `locked`.
   func checkHistory(of fresh: VerifiedCopy<Content>) throws(StoreError) {
     guard let seen = session.seen.chain(of: place.head), fresh.version >= seen.version else { return }
     let missing = fresh.version - seen.version
-    guard missing < CommitBlock.size * (CommitBlock.most - 1) else { return }
-    let commits =
-      missing < CommitBlock.size
-      ? Array(fresh.head.operations.prefix(Int(missing)))
-      : try storedCommits(since: seen.version, to: fresh)
-    var chain = seen.chain
-    for operation in commits.reversed() { chain = chain.appending(operation) }
-    guard UInt64(commits.count) == missing, chain == fresh.head.chain else {
-      throw StoreError(session.seen.refuseHistory())
+    guard missing < CommitBlock.provable else { return }
+    guard missing >= CommitBlock.size else {
+      let commits = fresh.head.operations.prefix(Int(clamping: missing))
+      guard UInt64(commits.count) == missing, seen.chain.appending(commits.reversed()) == fresh.head.chain
+      else { throw StoreError(session.seen.refuseHistory(.isOther)) }
+      return
     }
+    try checkStored(since: seen, to: fresh)
   }
 
-  /// The commits that made the versions after one, the newest first. Those that the head names are its own.
-  private func storedCommits(
-    since version: UInt64, to fresh: VerifiedCopy<Content>
-  ) throws(StoreError) -> [Operation] {
-    let first = version / CommitBlock.size
-    let values: [KeyValue]
+  /// Head and commits are read at one revision: others may have changed the collection since it was read, or removed it.
+  private func checkStored(
+    since seen: (version: UInt64, chain: CommitChain), to fresh: VerifiedCopy<Content>
+  ) throws(StoreError) {
+    let first = seen.version / CommitBlock.size
+    let values: [[KeyValue]]
     do throws(ClusterError) {
-      let range = KeyRange(start: place.commits(first), end: place.commits(.max))
-      values = try session.read([range]).values[0]
+      values = try session.read([
+        KeyRange(key: place.head), KeyRange(start: place.commits(first), end: place.commits(.max)),
+      ]).values
     } catch { throw StoreError(error) }
-    let stored = Dictionary(values.map { ($0.key, $0.value) }) { $1 }
-    var blocks: [UInt64: [Operation]] = [:]
-    for block in first...fresh.version / CommitBlock.size {
-      blocks[block] = stored[place.commits(block)].flatMap { try? CommitBlock.decode($0) }
-    }
-    var commits: [Operation] = []
-    var next = fresh.version
-    while next > version {
-      let back = Int(clamping: fresh.version - next)
-      if back < fresh.head.operations.count {
-        commits.append(fresh.head.operations[back])
-      } else {
-        let block = next / CommitBlock.size
-        let index = Int(clamping: CommitBlock.size - 1 - next % CommitBlock.size)
-        guard let operations = blocks[block], index < operations.count else { return commits }
-        commits.append(operations[index])
+    // It is gone: there is nothing to compare any more.
+    guard let stored = values[0].first else { return }
+    let (head, version, _) = try VerifiedCopy<Content>.open(head: stored, place, session.keys)
+    guard version >= fresh.version else { throw StoreError(session.seen.refuseHistory(.isOther)) }
+    let blocks = Dictionary(values[1].map { ($0.key, $0.value) }) { $1 }
+    var chain = seen.chain
+    var next = seen.version
+    while next < version {
+      next += 1
+      guard let commit = commit(next, head, version, blocks) else {
+        throw StoreError(session.seen.refuseHistory(.isUnproven))
       }
-      next -= 1
+      chain = chain.appending([commit])
+      if next == fresh.version, chain != fresh.head.chain {
+        throw StoreError(session.seen.refuseHistory(.isOther))
+      }
     }
-    return commits
+    guard chain == head.chain else { throw StoreError(session.seen.refuseHistory(.isOther)) }
+  }
+
+  /// The commit that made a version: the head names the last ones, a block the others. nil: it is not kept.
+  private func commit(
+    _ version: UInt64, _ head: CollectionHead, _ last: UInt64, _ blocks: [[UInt8]: [UInt8]]
+  ) -> Operation? {
+    let back = Int(clamping: last - version)
+    if back < head.operations.count { return head.operations[back] }
+    guard let block = blocks[place.commits(version / CommitBlock.size)],
+      let commits = try? CommitBlock.decode(block)
+    else { return nil }
+    let index = Int(clamping: CommitBlock.last &- version % CommitBlock.size)
+    return index < commits.count ? commits[index] : nil
+  }
+}
+
+extension CommitChain {
+  /// The digest after further commits, the oldest first.
+  fileprivate func appending(_ commits: some Sequence<Operation>) -> CommitChain {
+    commits.reduce(self) { $0.appending($1) }
   }
 }

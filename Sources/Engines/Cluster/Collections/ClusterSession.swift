@@ -94,7 +94,7 @@ package final class ClusterSession: Sendable {
 
   func noteMembership(_ isMember: Bool) { membership.store(isMember, ordering: .relaxed) }
 
-  /// What was asked for is not what came.
+  /// A reply has other parts than the request, or keys that were not asked for.
   private static let malformed = ClusterError.unavailable("the reply is malformed")
 
   /// Key ranges at one revision, in one linearizable transaction; of each as many keys as there are.

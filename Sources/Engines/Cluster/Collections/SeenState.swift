@@ -134,11 +134,17 @@ package final class SeenState: Sendable {
     }
   }
 
-  /// The cluster shows another history than this device has seen: nothing of it is taken from now on.
-  func refuseHistory() -> ClusterError {
-    let error = ClusterError.wrongCluster(
-      "the cluster shows another history than this device has seen: changes that were stored are missing; `keyhole status` says more"
-    )
+  /// Why a history is refused.
+  enum HistoryRefusal: String {
+    case isOther =
+      "the cluster shows another history than this device has seen: changes that were stored are missing"
+    case isUnproven =
+      "the cluster does not show the commits since this device was here: they were deleted by something else than Keyhole, and nothing proves that changes which were stored are not missing"
+  }
+
+  /// The cluster shows another history than this device has seen, or may do so: nothing of it is taken from now on.
+  func refuseHistory(_ reason: HistoryRefusal) -> ClusterError {
+    let error = ClusterError.wrongCluster("\(reason.rawValue); `keyhole status` says more")
     change { $0.refusal = error }
     return error
   }

@@ -80,7 +80,7 @@ struct VerifiedCopy<Content: CollectionContent> {
       head: head, version: version, epoch: epoch, modified: modified, entries: kept)
   }
 
-  private static func open(
+  static func open(
     head stored: KeyValue, _ place: CollectionPlace, _ keys: ClusterKeyring
   ) throws(StoreError) -> (CollectionHead, UInt64, UInt32) {
     let version = UInt64(clamping: stored.version)
@@ -269,7 +269,7 @@ extension VerifiedCopy {
 
   /// With the last version of a block, the commits that the head is about to forget are stored, and those that were stored long ago go.
   private func commitBlock(of head: CollectionHead, _ version: UInt64) -> [KeyOperation] {
-    guard version % CommitBlock.size == CommitBlock.size - 1 else { return [] }
+    guard version % CommitBlock.size == CommitBlock.last else { return [] }
     let block = version / CommitBlock.size
     var operations: [KeyOperation] = [
       .put(key: place.commits(block), value: CommitBlock.encode(head.operations), lease: 0)

@@ -105,7 +105,7 @@ package final class ClusterKeychain: KeychainEngine {
         return Set(changed).map { ($0, items[$0]?.record.item) }
       }
     } catch {
-      // They are told when the copy can be read again.
+      // The next call reports them, when the copy can be read again.
       news.putBack(ids)
       throw error
     }
@@ -204,7 +204,7 @@ private final class ItemsNews: Sendable {
     changed()
   }
 
-  /// They were taken, and could not be told.
+  /// They were taken, and not reported.
   func putBack(_ taken: Set<ItemKey>) { ids.withLock { $0.formUnion(taken) } }
 
   func take() -> Set<ItemKey> {

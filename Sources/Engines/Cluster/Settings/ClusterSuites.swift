@@ -83,6 +83,11 @@ package final class ClusterSuites: SuiteEngine {
   private func reread() throws(StoreError) -> Int64 {
     let (before, heads) = (presentNames, state.use { $0.heads ?? [:] })
     let revision = try readNames()
+    // Suites that are not in the list any more are gone.
+    for id in state.use({ Array($0.loaded.keys) }) where names.distrust == nil && name(of: id) == nil {
+      state.use { $0.loaded[id] = nil }
+      session.seen.forget(session.paths.suite(id).head)
+    }
     let (loaded, present) = state.use { ($0.loaded, $0.heads ?? [:]) }
     for (_, collection) in loaded {
       // The watch goes on behind what it misses: it is read with the next call.

@@ -36,8 +36,12 @@ package struct CommitChain: Hashable, Sendable {
 package enum CommitBlock {
   /// The versions of a block: block 0 has those of 0 to 15.
   package static let size = UInt64(CollectionHead.mostOperations)
+  /// The place of a block's last version.
+  package static let last: UInt64 = 15
   /// How many blocks are kept.
   package static let most: UInt64 = 256
+  /// So many commits can be followed at least, whichever version the block begins with that has the first of them.
+  package static let provable: UInt64 = 4_080
 
   /// The commits that made the versions up to the block's last one, the newest first.
   package static func encode(_ operations: [Operation]) -> [UInt8] {
