@@ -82,8 +82,13 @@ package struct ClusterReport: Sendable {
     self.isRotating = isRotating && opened.store.isRotating
     prefix = opened.store.session.paths.prefix
     hasStrayEntries = comparison.hasStrayEntries
-    if !problems.isEmpty || opened.store.isRotating { opened.lookAgainLater() }
-    remedy = problems.first?.remedy ?? ""
+    let hasUnread = opened.store.session.readingFailure != nil
+    if !problems.isEmpty || opened.store.isRotating || hasUnread { opened.lookAgainLater() }
+    remedy =
+      problems.first?.remedy
+      ?? (hasUnread
+        ? "it is read again by itself. Where that goes on, look at what is stored beside Keyhole's own: `etcdctl get --prefix --keys-only \(prefix)`"
+        : "")
     (condition, reason) = Self.judge(opened, failure, comparison, refusal, silence, problems)
   }
 
@@ -126,6 +131,9 @@ package struct ClusterReport: Sendable {
     }
     guard silence == nil else { return (.reconnecting, "") }
     if refused == .noSpace { return (.full, "") }
+    if let failure = opened.store.session.readingFailure {
+      return (.refused, "a part of the store could not be read: \(failure.message)")
+    }
     return opened.isReadable ? (.connected, "") : (.locked, "")
   }
 }

@@ -11,7 +11,8 @@ import Testing
       try machines.create()
       let world = machines.one
       try world.check(
-        "keyhole mount -o keychain=vault; printf hidden | keyhole set keychain/generic/s/me/value; keyhole unmount")
+        "keyhole mount -o keychain=vault; printf hidden | keyhole set keychain/generic/s/me/value; keyhole unmount"
+      )
       let set = try world.sh("exec keyhole passphrase", sending: Array((vaultPassphrase + "\n").utf8))
       try #require(set.status == 0, "\(set)")
       try body(machines, world)
@@ -48,7 +49,8 @@ import Testing
       try machines.create()
       let world = machines.one
       try world.check(
-        "keyhole mount -o keychain=vault; printf hidden | keyhole set keychain/generic/s/me/value; keyhole unmount")
+        "keyhole mount -o keychain=vault; printf hidden | keyhole set keychain/generic/s/me/value; keyhole unmount"
+      )
       let mount = try machines.mount(world)
       let set = try world.sh(
         "exec keyhole passphrase --recovery-code new", sending: Array((Self.vaultPassphrase + "\n").utf8))

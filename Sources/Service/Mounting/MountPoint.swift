@@ -5,6 +5,8 @@ import Platform
 /// The folder that is mounted on, checked before anything is done.
 package struct MountPoint {
   package let path: String
+  /// The folder was not there before.
+  private let isNew: Bool
 
   /// - Throws: `Failure` with what to do.
   package init(_ argument: String?, _ places: StoragePaths) throws {
@@ -12,11 +14,17 @@ package struct MountPoint {
     guard !wanted.isEmpty else {
       throw Failure(nil, "the mount point is an empty path; name a folder of yours")
     }
+    isNew = !Files.hasName(wanted)
     if argument == nil || Self.isDefault(wanted, places) { try Self.make(wanted) }
     try Self.clearDead(wanted, nil)
     path = Self.absolute(wanted)
     try Self.checkFree(path)
     try Self.check(wanted)
+  }
+
+  /// Nothing was mounted: takes the folder away again, if it was made for that and is empty.
+  package func removeIfMade() {
+    if isNew { try? Files.removeFolder(path) }
   }
 
   /// Whether a path is that of the mount point that is taken without an argument.

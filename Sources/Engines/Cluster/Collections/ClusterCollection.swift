@@ -101,8 +101,10 @@ final class ClusterCollection<Content: CollectionContent>: Sendable {
     do throws(StoreError) {
       let (fresh, revision) = try session.limited { () throws(StoreError) in try readRenewing() }
       state.use { install(fresh, at: revision, reading, &$0) }
+      session.noteReading(of: place.head, nil)
       return revision
     } catch {
+      session.noteReading(of: place.head, error)
       state.use { state in
         state.missed[reading] = nil
         if case .damaged = error { state.distrust = error }

@@ -1,6 +1,6 @@
 package import ClusterRecords
 package import EtcdClient
-import Model
+package import Model
 import Platform
 import Synchronization
 package import VaultRecords
@@ -22,6 +22,22 @@ package final class ClusterSession: Sendable {
   private let keysAt = Atomic<Int64>(0)
   private let renewal = Locked<(@Sendable () -> Bool)?>(nil)
   private let observer = Locked<(@Sendable () -> Void)?>(nil)
+
+  /// The collections that could not be read when that was tried last, by the keys of their heads, and why.
+  private let unreadable = Mutex<[[UInt8]: StoreError]>([:])
+
+  /// A collection is gone.
+  func forget(_ head: [UInt8]) {
+    seen.forget(head)
+    noteReading(of: head, nil)
+  }
+
+  func noteReading(of head: [UInt8], _ failure: StoreError?) { unreadable.withLock { $0[head] = failure } }
+
+  /// Why a collection could not be read when that was tried last, though servers may answer; nil: all could.
+  package var readingFailure: StoreError? {
+    unreadable.withLock { $0.values.first { if case .unreachable = $0 { true } else { false } } }
+  }
 
   /// The last refusal of each kind of call, where none succeeded since.
   private struct Refusals {

@@ -302,7 +302,7 @@ extension ClusterSuites {
         state.loaded[id] = nil
         state.heads?[id] = nil
       }
-      session.seen.forget(session.paths.suite(id).head)
+      session.forget(session.paths.suite(id).head)
     }
   }
 

@@ -86,7 +86,7 @@ package final class ClusterSuites: SuiteEngine {
     // Suites that are not in the list any more are gone.
     for id in state.use({ Array($0.loaded.keys) }) where names.distrust == nil && name(of: id) == nil {
       state.use { $0.loaded[id] = nil }
-      session.seen.forget(session.paths.suite(id).head)
+      session.forget(session.paths.suite(id).head)
     }
     let (loaded, present) = state.use { ($0.loaded, $0.heads ?? [:]) }
     for (_, collection) in loaded {
@@ -146,7 +146,7 @@ extension ClusterSuites {
       // The suite is gone, as the list of suites says.
       if state.heads?[id] == nil, name(of: id) == nil {
         state.loaded[id] = nil
-        session.seen.forget(head)
+        session.forget(head)
       }
       return state.loaded[id]
     }

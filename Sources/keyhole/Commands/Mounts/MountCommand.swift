@@ -114,8 +114,12 @@ struct MountCommand: ParsableCommand {
     try options.checkFuseConfiguration()
     let places = try StoragePaths.current(options)
     let mountPoint = try MountPoint(mountpoint, places)
-    try Server(options, places, mountPoint.path, version: KeyholeCommand.version).serve(
-      keeping(options, places, ready))
+    let server: Server
+    do { server = try Server(options, places, mountPoint.path, version: KeyholeCommand.version) } catch {
+      mountPoint.removeIfMade()
+      throw error
+    }
+    try server.serve(keeping(options, places, ready))
   }
 
   /// The choice is recorded when the mount is ready: a keychain that can't be opened is not chosen.
