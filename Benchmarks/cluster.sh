@@ -243,7 +243,8 @@ Written by \`mount-helpers/benchmark --cluster\`; do not edit it. $note
 | servers | three of $("$etcd" --version | head -n 1) on this machine, which Keyhole and the measuring program share; data on its disk |
 
 The references are calls by the same client (\`EtcdClient\`) over one connection, without Keyhole's seals and checks, in turns with
-ours. All servers and both mounts run on the processors of one machine: there is no network between them, and they take each other's time. A target that is missed
+ours: of one small key, and, without a target, of as many keys, bytes and conditions as ours are made of (a head that answers for all other entries, and the value that is
+replaced). All servers and both mounts run on the processors of one machine: there is no network between them, and they take each other's time. A target that is missed
 says **NO**.
 
 ## Two mounts

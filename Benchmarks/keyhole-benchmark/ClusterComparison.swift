@@ -51,6 +51,12 @@ struct ClusterComparison {
       "open+read+close, secret", target: .ratio(1.2), plan: Plan(rounds: rounds, batch: 50),
       ours: { () throws(Failure) in try item.read("value") },
       against: "linearizable get", { () throws(Failure) in try cluster.get(Self.prefix + "read") })
+    try cluster.replaceTogether(Self.prefix + "together", Stores.value)
+    try table.append(
+      "open+read+close, secret", plan: Plan(rounds: rounds, batch: 50),
+      ours: { () throws(Failure) in try item.read("value") },
+      against: "get of the same two keys",
+      { () throws(Failure) in try cluster.getTogether(Self.prefix + "together") })
   }
 
   private func measureWriting(
@@ -65,6 +71,11 @@ struct ClusterComparison {
       ours: { () throws(Failure) in try settings.write(value(), to: Stores.key(1)) },
       against: "one transaction",
       { () throws(Failure) in try cluster.replace(Self.prefix + "written", other()) })
+    try table.append(
+      "open+write+close, setting", plan: plan,
+      ours: { () throws(Failure) in try settings.write(value(), to: Stores.key(1)) },
+      against: "transaction of the same size",
+      { () throws(Failure) in try cluster.replaceTogether(Self.prefix + "together", other()) })
     try table.append(
       "open+write+close, secret", plan: plan,
       ours: { () throws(Failure) in try item.write(third(), to: "value") }, against: "one transaction",
