@@ -2,6 +2,7 @@ import Crypto
 import FoundationEssentials
 package import Model
 import Platform
+package import SecretMemory
 import VaultRecords
 
 /// The kind of a sealed value.
@@ -57,16 +58,36 @@ package enum RecordSeal {
     } catch { throw StoreError(cluster: error) }
   }
 
+  /// The same of what is not left in memory. - Throws: `locked`, `outOfMemory`.
+  package static func seal(
+    secret content: borrowing SecretBytes, at place: RecordPlace, for purpose: ClusterKeyPurpose,
+    _ keys: ClusterKeyring
+  ) throws(StoreError) -> [UInt8] {
+    let epoch = keys.epoch
+    let key = try keys.key(purpose, epoch: epoch)
+    do {
+      let binding = place.binding(keys.store, epoch: epoch)
+      return header(epoch) + Array(try Cipher.seal(secret: content, under: key, boundTo: binding))
+    } catch { throw StoreError(cluster: error) }
+  }
+
   /// The content of a value, and the epoch that it is sealed in. - Throws: `damaged`, `locked`.
   package static func open(
     _ value: [UInt8], at place: RecordPlace, for purpose: ClusterKeyPurpose, _ keys: ClusterKeyring
   ) throws(StoreError) -> (content: [UInt8], epoch: UInt32) {
+    try open(value, at: place, for: purpose, keys) { $0.array }
+  }
+
+  /// The same; `body` gets the content, which is wiped after it. - Throws: `damaged`, `locked`; what `body` throws.
+  package static func open<Result>(
+    _ value: [UInt8], at place: RecordPlace, for purpose: ClusterKeyPurpose, _ keys: ClusterKeyring,
+    _ body: (Span<UInt8>) throws -> Result
+  ) throws(StoreError) -> (content: Result, epoch: UInt32) {
     let epoch = try epoch(of: value)
     let key = try keys.key(purpose, epoch: epoch)
     do {
       let content = try Cipher.open(
-        Array(value[headerLength...]), under: key, boundTo: place.binding(keys.store, epoch: epoch)
-      ) { $0.array }
+        Array(value[headerLength...]), under: key, boundTo: place.binding(keys.store, epoch: epoch), body)
       return (content, epoch)
     } catch { throw StoreError(cluster: error) }
   }

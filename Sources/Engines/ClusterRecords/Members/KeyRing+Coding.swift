@@ -1,6 +1,7 @@
 import Crypto
 package import Model
 import Platform
+import SecretMemory
 import VaultRecords
 
 extension KeyRing {
@@ -14,29 +15,48 @@ extension KeyRing {
   package func seal(
     at key: [UInt8], version: UInt64, _ keys: ClusterKeyring
   ) throws(StoreError) -> [UInt8] {
-    var writer = FieldWriter(capacity: 160)
-    writer.put(Tag.index, index.array)
-    writer.put(Tag.oldest, oldest)
-    for (epoch, master) in masters.sorted(by: { $0.key < $1.key }) {
-      var entry = FieldWriter(capacity: 36)
-      entry.put(raw: epoch)
-      entry.put(raw: master.array)
-      writer.put(Tag.master, entry.bytes)
-    }
-    return try RecordSeal.seal(
-      writer.bytes, at: RecordPlace(.ring, key, version: version), for: .ring, keys)
+    let place = RecordPlace(.ring, key, version: version)
+    do {
+      var content = try SecretBytes()
+      try content.append(Self.header(Tag.index, length: 32).span)
+      try index.append(to: &content)
+      var number = FieldWriter(capacity: 16)
+      number.put(Tag.oldest, oldest)
+      try content.append(number.bytes.span)
+      for (epoch, master) in masters.sorted(by: { $0.key < $1.key }) {
+        var header = FieldWriter(capacity: 16)
+        header.put(raw: Self.header(Tag.master, length: 36))
+        header.put(raw: epoch)
+        try content.append(header.bytes.span)
+        try master.append(to: &content)
+      }
+      return try RecordSeal.seal(secret: content, at: place, for: .ring, keys)
+    } catch { throw StoreError(cluster: error) }
+  }
+
+  /// Tag and length of a field, whose content follows.
+  private static func header(_ tag: UInt8, length: UInt32) -> [UInt8] {
+    var writer = FieldWriter(capacity: 8)
+    writer.put(raw: tag)
+    writer.put(raw: length)
+    return writer.bytes
   }
 
   /// - Throws: `damaged`, `locked`.
   package init(
     opening sealed: [UInt8], at key: [UInt8], version: UInt64, _ keys: ClusterKeyring
   ) throws(StoreError) {
-    let (bytes, epoch) = try RecordSeal.open(
-      sealed, at: RecordPlace(.ring, key, version: version), for: .ring, keys)
+    let (ring, epoch) = try RecordSeal.open(
+      sealed, at: RecordPlace(.ring, key, version: version), for: .ring, keys
+    ) { try KeyRing($0) }
     guard epoch == keys.epoch else { throw .damaged(what: "the key ring of the store") }
+    self = ring
+  }
+
+  /// - Throws: `damaged`.
+  private init(_ span: Span<UInt8>) throws(StoreError) {
     var (index, oldest): (SymmetricKey?, UInt32?) = (nil, nil)
     var masters: [UInt32: SymmetricKey] = [:]
-    let span = bytes.span
     var reader = FieldReader(span)
     while let field = try reader.next() {
       switch field.tag {
