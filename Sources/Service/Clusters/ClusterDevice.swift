@@ -133,7 +133,8 @@ package struct ClusterDevice {
   }
 
   private static let hasKeys =
-    "this device has keys for this store already; where it was removed, `keyhole cluster join --withdraw` forgets them, and then it can ask again"
+    "this device has keys for a store of this name already; where it was removed, or the store was made once more, `keyhole cluster join --withdraw` forgets them, "
+    + "or says how, and then it can ask again"
 
   /// A person has typed the code that the approving device shows. - Throws: `Failure`.
   package func confirm(_ code: String, _ passphrase: borrowing SecretBytes) throws {

@@ -59,6 +59,11 @@ package struct RunningMount {
     return fields["state"] == .string("locked")
   }
 
+  /// Whether the keychain is that of a cluster's store, to which this device does not belong any more.
+  private var isRemovedFromCluster: Bool {
+    clusterText("state") == "removed" && text("keychain") == "cluster"
+  }
+
   /// Whether it is locked, and a passphrase opens it.
   package var waitsForPassphrase: Bool { isLocked && flag("needsPassphrase") }
 
@@ -177,6 +182,7 @@ package struct RunningMount {
 
   /// The line about the copy of the store's secrets on this device; nil: none is kept.
   private var offline: String? {
+    guard !isRemovedFromCluster else { return nil }
     guard case .dictionary(let cluster)? = fields["cluster"],
       case .dictionary(let fields)? = cluster["offlineSecrets"], case .string(let state)? = fields["state"]
     else { return nil }
@@ -197,6 +203,7 @@ package struct RunningMount {
   }
 
   private var lockDescription: String {
+    guard !isRemovedFromCluster else { return "yes; this device does not belong to the store any more" }
     guard isLocked else {
       return hasLockedCluster
         ? "the settings of \(store ?? "the cluster"); `keyhole unlock` opens them" : "no"
