@@ -125,6 +125,24 @@ import VaultRecords
     #expect(one.heads == [[1]: 5, [2]: 8, [3]: 2])
   }
 
+  /// A device deletes nothing by its own clock alone where there are others.
+  @Test func theClockOfOthersCounts() {
+    let clock = PruningClock()
+    let day: Int64 = 86_400
+    let isPresent = { abs(clock.time.seconds - Timestamp.now.seconds) < 60 }
+    #expect(isPresent())
+    clock.noteOthers(true)
+    #expect(clock.time.seconds == 0)
+    // This clock is a month ahead of the other's.
+    clock.note(Timestamp(seconds: Timestamp.now.seconds - 31 * day))
+    #expect(clock.time.seconds < Timestamp.now.seconds - 30 * day)
+    // The other's is ahead of this one: then this one counts.
+    clock.note(Timestamp(seconds: Timestamp.now.seconds + 31 * day))
+    #expect(isPresent())
+    clock.noteOthers(false)
+    #expect(isPresent())
+  }
+
   @Test func commitsHaveToFollowEachOther() {
     let commits = (0..<20).map { _ in Operation.random() }
     var head = CollectionHead()

@@ -40,6 +40,7 @@ package struct MountRegistration: Sendable {
     if (try? Descriptor(new, [.writing, .create, .truncate, .noFollow]).write(Array(text.utf8))) != nil {
       try? Files.rename(new, to: file)
     }
+    _ = try? Files.remove(new)
     return MountRegistration(CurrentProcess.number, file)
   }
 

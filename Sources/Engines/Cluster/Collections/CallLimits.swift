@@ -1,3 +1,4 @@
+import ClusterRecords
 import EtcdClient
 import Model
 import Platform
@@ -29,6 +30,9 @@ final class CallLimits: Sendable {
       state.failure.flatMap { $0.last + Self.refusing > .now ? $0.error : nil }
     }
   }
+
+  /// The cluster was heard.
+  func noteAnswer() { state.withLock { $0.failure = nil } }
 
   private static let silence = StoreError.unreachable(reason: "\(StoreError.noAnswer)")
 
@@ -99,11 +103,36 @@ extension ClusterSession {
 
   /// Without asking the cluster. `silence`: since when a watch has no connection; nil: it has.
   ///
-  /// - Throws: `unreachable` where a call was not answered a few seconds ago, or the watch has found no server for longer.
-  func checkAnswers(since silence: Timestamp?) throws(StoreError) {
-    if let failure = limits.recentFailure { throw failure }
-    guard let silence, Timestamp.now.seconds &- silence.seconds > Self.shortSilence else { return }
+  /// `refusal`: why the servers refuse the watch; nil: they don't.
+  ///
+  /// - Throws: `unreachable` where a call was not answered a few seconds ago, or the watch has found no server for longer; `accessDenied`.
+  func checkAnswers(since silence: Timestamp?, _ refusal: ClusterError?) throws(StoreError) {
+    if let refusal { throw StoreError(refusal) }
+    if let failure = limits.recentFailure {
+      askLater()
+      throw failure
+    }
+    guard let silence, Timestamp.now.seconds &- silence.seconds > Self.shortSilence, !wasHeard else { return }
+    askLater()
     throw .unreachable(reason: "\(StoreError.noAnswer) since \(silence.iso8601)")
+  }
+
+  /// Whether a call was answered a moment ago, which the watch may not know yet.
+  private var wasHeard: Bool {
+    answered.withLock { $0.map { $0.duration(to: .now) < .seconds(Self.shortSilence) } ?? false }
+  }
+
+  /// Asks the cluster once, on a thread of its own: where it answers, the next file is opened.
+  private func askLater() {
+    guard !isAsking.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    Background.run { [self] in
+      _ = try? limited(to: Self.shortPatience) { () throws(StoreError) in
+        do throws(ClusterError) { _ = try read([KeyRange(key: paths.ring)]) } catch {
+          throw StoreError(error)
+        }
+      }
+      isAsking.store(false, ordering: .releasing)
+    }
   }
 
   /// The end of the call that runs on this thread.

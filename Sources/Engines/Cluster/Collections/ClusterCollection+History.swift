@@ -36,6 +36,8 @@ extension ClusterCollection {
     guard let stored = values[0].first else { return }
     let (head, version, _) = try VerifiedCopy<Content>.open(head: stored, place, session.keys)
     guard version >= fresh.version else { throw StoreError(session.seen.refuseHistory(.isOther)) }
+    // Others have gone on meanwhile, and the first of the commits may not be kept any more.
+    guard version - seen.version < CommitBlock.provable else { return }
     let blocks = Dictionary(values[1].map { ($0.key, $0.value) }) { $1 }
     var chain = seen.chain
     var next = seen.version

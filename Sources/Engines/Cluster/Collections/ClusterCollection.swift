@@ -69,13 +69,13 @@ final class ClusterCollection<Content: CollectionContent>: Sendable {
   func withCopy<Result>(
     _ body: (VerifiedCopy<Content>) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
-    for _ in 0..<2 {
+    for attempt in 0..<3 {
       let answer = try state.use { (state) throws(StoreError) -> Result? in
         guard state.distrust == nil, !state.isBehind, let copy = state.copy else { return nil }
         return try body(copy)
       }
       if let answer { return answer }
-      try load()
+      if attempt < 2 { try load() }
     }
     throw .unreachable(reason: "the cluster changes faster than it can be read")
   }
@@ -86,8 +86,13 @@ final class ClusterCollection<Content: CollectionContent>: Sendable {
   /// Why the cluster's contents were refused; nil: they were not.
   var distrust: StoreError? { state.use { $0.distrust } }
 
-  /// Something was missed: all is read with the next call.
-  func setBehind() { state.use { $0.isBehind = true } }
+  /// Changes up to a revision were missed: all is read with the next call.
+  func setBehind(at revision: Int64) {
+    state.use { state in
+      state.isBehind = true
+      state.doubted = max(state.doubted, revision)
+    }
+  }
 
   /// Reads everything, and tells what others have changed since the copy. Returns the revision that was read.
   ///

@@ -105,6 +105,7 @@ final class ClusterFollower: Sendable {
 
   private func hear() {
     state.withLock { ($0.silence, $0.refusal) = (nil, nil) }
+    session.limits.noteAnswer()
     heard()
   }
 

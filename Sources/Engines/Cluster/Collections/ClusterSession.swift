@@ -17,6 +17,10 @@ package final class ClusterSession: Sendable {
   package let offline: OfflineCopy?
   let limits = CallLimits()
   let pruning = PruningClock()
+  /// When a call was answered last; nil: none was.
+  let answered = Mutex<ContinuousClock.Instant?>(nil)
+  /// A call is under way that only asks whether the cluster answers.
+  let isAsking = Atomic(false)
   private let refused = Mutex(Refusals())
   private let membership = Atomic(true)
   private let keysAt = Atomic<Int64>(0)
@@ -87,6 +91,8 @@ package final class ClusterSession: Sendable {
       throw error
     }
     note(nil, transaction)
+    limits.noteAnswer()
+    answered.withLock { $0 = .now }
     try seen.check(reply.header, least: least)
     return reply
   }

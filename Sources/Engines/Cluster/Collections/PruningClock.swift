@@ -1,11 +1,11 @@
-import Model
+package import Model
 import Synchronization
 
 /// The time by which versions are deleted that were kept for too long.
 ///
 /// A device whose clock is fast would delete for all devices what they still keep. So the time is no later than the last one that another
 /// device has signed, and until one was read nothing is too old. Of a device that is alone it is its own clock.
-final class PruningClock: Sendable {
+package final class PruningClock: Sendable {
   private enum Others {
     /// There are none.
     case none
@@ -18,8 +18,11 @@ final class PruningClock: Sendable {
 
   private let others = Mutex<Others>(.none)
 
+  /// That of a device of which it is not known yet that there are others.
+  package init() {}
+
   /// The store has other devices, or has none any more.
-  func noteOthers(_ areThere: Bool) {
+  package func noteOthers(_ areThere: Bool) {
     others.withLock { others in
       switch (others, areThere) {
       case (.none, true): others = .some(latest: nil)
@@ -30,7 +33,7 @@ final class PruningClock: Sendable {
   }
 
   /// The latest time of the records of other devices.
-  func note(_ latest: Timestamp) {
+  package func note(_ latest: Timestamp) {
     others.withLock { others in
       guard case .some(let known) = others else { return }
       others = .some(latest: max(known ?? latest, latest))
@@ -38,7 +41,7 @@ final class PruningClock: Sendable {
   }
 
   /// Not later than this device's clock. Where nothing may be deleted, it is 1970.
-  var time: Timestamp {
+  package var time: Timestamp {
     others.withLock { others in
       switch others {
       case .none: .now

@@ -143,16 +143,16 @@ package final class ClusterKeychain: KeychainEngine {
   }
 
   package var readOnlyReason: String? {
-    guard let refusal = session.seen.refusal ?? follower.refusal else { return collection.distrust?.message }
-    let error = StoreError(refusal)
-    guard case .readOnly(let reason) = error else { return error.message }
+    guard case .wrongCluster(let reason)? = session.seen.refusal ?? follower.refusal else {
+      return collection.distrust?.message
+    }
     return reason
   }
 
   /// Before a file is opened to be changed: a shell reports no error of close(2). - Throws: `readOnly`; `unreachable` as `checkAnswers`.
   package func requireWritable() throws(StoreError) {
     if let readOnlyReason { throw .readOnly(reason: readOnlyReason) }
-    try session.checkAnswers(since: follower.silence)
+    try session.checkAnswers(since: follower.silence, follower.refusal)
   }
 
   /// Does nothing: what the cluster has acknowledged is on the disks of a majority of its servers.
@@ -181,8 +181,8 @@ package final class ClusterKeychain: KeychainEngine {
   package func problems() -> [Problem] {
     // Of a device that was removed that alone is said.
     guard session.isMember else { return [] }
-    guard let reason = readOnlyReason else { return problemOfSecrets.map { [$0] } ?? [] }
     let problem = session.problem(of: session.seen.refusal ?? follower.refusal)
+    guard let reason = readOnlyReason else { return [problem, problemOfSecrets].compactMap { $0 } }
     return [
       problem
         ?? Problem(

@@ -20,9 +20,15 @@ extension ClusterKeychain {
     }
   }
 
+  /// In this time, in seconds, servers that are left have chosen a leader.
+  private static let election: Int64 = 5
+
   /// How long the cluster is waited for.
   var patience: Duration {
-    let isSilent = follower.silence != nil || session.offline?.isServing == true
+    // While the servers choose a leader the watch is without one, and the copy may not have the newest secrets.
+    let isSilent =
+      follower.silence.map { Timestamp.now.seconds &- $0.seconds > Self.election } ?? false
+      || session.offline?.isServing == true
     return isSilent && session.offline != nil ? ClusterSession.shortPatience : session.cluster.deadline
   }
 

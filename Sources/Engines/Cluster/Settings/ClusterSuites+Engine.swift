@@ -118,16 +118,14 @@ extension ClusterSuites {
 
   /// Why nothing can be changed; nil: it can, as far as is known.
   var readOnlyReason: String? {
-    guard let refusal = session.seen.refusal ?? follower.refusal else { return nil }
-    let error = StoreError(refusal)
-    guard case .readOnly(let reason) = error else { return error.message }
+    guard case .wrongCluster(let reason)? = session.seen.refusal ?? follower.refusal else { return nil }
     return reason
   }
 
   /// Before a file is opened to be changed: a shell reports no error of close(2). - Throws: `unreachable` as `checkAnswers`.
   package func readOnlyReason(of suite: ExactString) throws(StoreError) -> String? {
     if let readOnlyReason { return readOnlyReason }
-    try session.checkAnswers(since: follower.silence)
+    try session.checkAnswers(since: follower.silence, follower.refusal)
     return nil
   }
 

@@ -91,7 +91,7 @@ package final class ClusterSuites: SuiteEngine {
     let (loaded, present) = state.use { ($0.loaded, $0.heads ?? [:]) }
     for (_, collection) in loaded {
       // The watch goes on behind what it misses: it is read with the next call.
-      do throws(StoreError) { try collection.load() } catch { collection.setBehind() }
+      do throws(StoreError) { try collection.load() } catch { collection.setBehind(at: revision) }
     }
     var affected = before.symmetricDifference(presentNames)
     for (id, head) in present where heads[id]?.modified != head.modified {

@@ -75,11 +75,11 @@ package enum RecordSeal {
   package static func open(
     _ value: [UInt8], at place: RecordPlace, for purpose: ClusterKeyPurpose, _ keys: ClusterKeyring
   ) throws(StoreError) -> (content: [UInt8], epoch: UInt32) {
-    try open(value, at: place, for: purpose, keys) { $0.array }
+    try lend(value, at: place, for: purpose, keys) { $0.array }
   }
 
   /// The same; `body` gets the content, which is wiped after it. - Throws: `damaged`, `locked`; what `body` throws.
-  package static func open<Result>(
+  package static func lend<Result>(
     _ value: [UInt8], at place: RecordPlace, for purpose: ClusterKeyPurpose, _ keys: ClusterKeyring,
     _ body: (Span<UInt8>) throws -> Result
   ) throws(StoreError) -> (content: Result, epoch: UInt32) {

@@ -46,7 +46,7 @@ extension KeyRing {
   package init(
     opening sealed: [UInt8], at key: [UInt8], version: UInt64, _ keys: ClusterKeyring
   ) throws(StoreError) {
-    let (ring, epoch) = try RecordSeal.open(
+    let (ring, epoch) = try RecordSeal.lend(
       sealed, at: RecordPlace(.ring, key, version: version), for: .ring, keys
     ) { try KeyRing($0) }
     guard epoch == keys.epoch else { throw .damaged(what: "the key ring of the store") }
