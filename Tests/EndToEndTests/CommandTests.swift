@@ -295,6 +295,7 @@ import Testing
       try world.check(
         """
         mkdir -m 700 "$OUT/elsewhere"
+        XDG_RUNTIME_DIR="$OUT/elsewhere" keyhole set defaults/s/k1 0
         (while [ ! -e "$OUT/stop" ]; do for n in 1 2 3 4 5 6 7 8; do XDG_RUNTIME_DIR="$OUT/elsewhere" keyhole set defaults/s/k$n $RANDOM; done; done) & writer=$!
         for turn in 1 2 3 4 5 6 7 8 9 10; do
           keyhole mount -o keychain=none "$MOUNT" && ls "$MOUNT/defaults/s" > /dev/null
