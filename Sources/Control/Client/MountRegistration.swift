@@ -20,6 +20,9 @@ package struct MountRegistration: Sendable {
 
   private static let ending = ".mount"
 
+  /// Whether a file of this name is the note of a mount.
+  static func isNote(_ name: String) -> Bool { name.hasSuffix(ending) }
+
   /// The folder that the note is in, beside the control socket of the process.
   package var folder: String {
     file.lastIndex(of: "/").map { String(file[..<$0]) } ?? "."
@@ -97,7 +100,9 @@ package struct MountRegistration: Sendable {
     guard RuntimeFolder.problem(folder) == nil else { return [] }
     return names(in: folder).compactMap { name in
       guard name.hasSuffix(ending), let process = Int32(name.dropLast(ending.count)) else { return nil }
-      return MountRegistration(process, "\(folder)/\(name)")
+      let mount = MountRegistration(process, "\(folder)/\(name)")
+      // It was removed since the folder was listed.
+      return mount.path.isEmpty ? nil : mount
     }.sorted { $0.process < $1.process }
   }
 

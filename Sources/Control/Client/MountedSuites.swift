@@ -14,12 +14,16 @@ package struct MountedSuites: SuiteEngine {
   package let propertyLists: any PropertyListCoding
   private let runtimeFolder: String
   private let find: @Sendable () -> Int32?
-  private let silence = Silence()
+  private let memory = Memory()
 
-  /// A mount that did not answer, and until when it is not asked again: a call makes several requests.
-  private final class Silence: Sendable {
+  private final class Memory: Sendable {
+    /// A mount that did not answer, and until when it is not asked again: a call makes several requests.
     let last = Mutex<(process: Int32, until: ContinuousClock.Instant)?>(nil)
+    let hasRead = Atomic(false)
   }
+
+  /// Whether a suite was read from a mount, or is known to be missing there.
+  package var hasRead: Bool { memory.hasRead.load(ordering: .relaxed) }
 
   /// How long the mount's process may take for a request, in seconds: a change in a cluster takes five.
   private static let mostSeconds = 7
@@ -33,7 +37,7 @@ package struct MountedSuites: SuiteEngine {
 
   func ask(_ request: SuiteRequest) throws(StoreError) -> ControlMessage {
     guard let process = find() else { throw ControlClient.gone }
-    if let last = silence.last.withLock({ $0 }), last.process == process, last.until > .now {
+    if let last = memory.last.withLock({ $0 }), last.process == process, last.until > .now {
       throw MessageChannel.noAnswer
     }
     do throws(StoreError) {
@@ -41,7 +45,7 @@ package struct MountedSuites: SuiteEngine {
         process, in: runtimeFolder, .askSuites(request), patience: Self.mostSeconds)
     } catch {
       if error == MessageChannel.noAnswer {
-        silence.last.withLock { $0 = (process, .now + .seconds(Self.mostSeconds)) }
+        memory.last.withLock { $0 = (process, .now + .seconds(Self.mostSeconds)) }
       }
       throw error
     }
@@ -64,6 +68,7 @@ package struct MountedSuites: SuiteEngine {
 
   package func read(_ suite: ExactString, since known: SuiteContents?) throws(StoreError) -> SuiteContents? {
     guard case .contents(let record) = try reply(to: .contents(suite)) else { throw WireReader.unreadable }
+    memory.hasRead.store(true, ordering: .relaxed)
     return record?.contents
   }
 
@@ -77,7 +82,11 @@ package struct MountedSuites: SuiteEngine {
       let known = given.take()
       guard let stored = try latest(known, of: suite), let stamp = stored.stamp else { throw .notFound }
       var changed = stored
-      try body(&changed)
+      do throws(StoreError) { try body(&changed) } catch {
+        // It may have seen contents that are not stored any more.
+        if known != nil, try self.stamp(of: suite) != stamp { continue }
+        throw error
+      }
       let edits = changed.settings.differences(from: stored.settings).map { difference in
         SuiteEdit(
           key: difference.key, value: difference.after?.value, modified: difference.after?.modified)

@@ -22,6 +22,7 @@ package final class MountedSuitesWatch: Sendable {
   private let find: @Sendable () -> Int32?
   private let heard: @Sendable ([ExactString]?) -> Void
   private let threads = WaitingThreads()
+  private let turns = SerialTurns()
   private let state = Mutex(State())
 
   /// Begins at once.
@@ -35,10 +36,13 @@ package final class MountedSuitesWatch: Sendable {
     heard: @escaping @Sendable ([ExactString]?) -> Void
   ) {
     (self.runtimeFolder, self.find, self.heard) = (runtimeFolder, find, heard)
-    let watch = FolderWatch(runtimeFolder) { [weak self] _ in self?.look() }
+    let watch = FolderWatch(runtimeFolder, .wholeFiles) { [weak self] news in
+      if case .files(let names) = news, !names.contains(where: MountRegistration.isNote) { return }
+      self?.look()
+    }
     state.withLock { $0.folder = watch }
     // Connecting may take long. What is read meanwhile is looked at again after the first report.
-    Background.run { [weak self] in self?.look() }
+    look()
   }
 
   deinit {
@@ -48,8 +52,12 @@ package final class MountedSuitesWatch: Sendable {
     }
   }
 
-  /// Follows the mount that is there now, in the place of another one.
+  /// Follows the mount that is there now, in the place of another one: one look after the other, on a thread that may wait.
   private func look() {
+    if !turns.run({ [weak self] in self?.lookNow() }) { lookLater() }
+  }
+
+  private func lookNow() {
     let process = find()
     let isOther = state.withLock { state in
       guard process != state.process, !state.isEnded else { return false }

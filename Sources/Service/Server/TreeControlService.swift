@@ -90,7 +90,8 @@ final class TreeControlService: ControlService {
     guard let failure else { return }
     // It takes one, whatever else was open without.
     guard !passphrase.isEmpty else { throw .locked }
-    if !hasOpened { throw failure }
+    // Of a right passphrase for one, the other says that it is wrong; any other failure is one.
+    guard hasOpened, failure == .rejected || failure == .locked else { throw failure }
   }
 
   /// After the third wrong passphrase each costs a second more, up to ten.

@@ -36,7 +36,11 @@ struct UserSuites: SuiteEngine {
   /// Finds which suites they are, and returns the process that has them; nil: every process reads them by itself, or there is no mount.
   @discardableResult
   func look(in runtimeFolder: String) -> Int32? {
-    guard let mount = MountRegistration.ofSettings(in: runtimeFolder) else { return nil }
+    guard let mount = MountRegistration.ofSettings(in: runtimeFolder) else {
+      // One that could not be mounted after all.
+      if !mounted.hasRead { place.isMounted.store(false, ordering: .releasing) }
+      return nil
+    }
     place.isMounted.store(mount.hasRemoteSettings, ordering: .releasing)
     return mount.hasRemoteSettings && mount.isAlive ? mount.process : nil
   }

@@ -126,11 +126,8 @@ extension ClusterSession {
   private func askLater() {
     guard !isAsking.exchange(true, ordering: .acquiringAndReleasing) else { return }
     Background.run { [self] in
-      _ = try? limited(to: Self.shortPatience) { () throws(StoreError) in
-        do throws(ClusterError) { _ = try read([KeyRange(key: paths.ring)]) } catch {
-          throw StoreError(error)
-        }
-      }
+      // Not as a call: where it is not answered, no other one is to be refused for that.
+      _ = try? read([KeyRange(key: paths.ring)])
       isAsking.store(false, ordering: .releasing)
     }
   }

@@ -66,6 +66,7 @@ extension ClusterCollection {
       state.copy?.take(draft, revision: revision)
       if let copy = state.copy {
         session.seen.note(place.head, version: copy.version, copy.head.chain)
+        session.noteReading(of: place.head, nil)
       }
       wake(&state)
     }

@@ -32,8 +32,8 @@ extension ClusterCollection {
         KeyRange(key: place.head), KeyRange(start: place.commits(first), end: place.commits(.max)),
       ]).values
     } catch { throw StoreError(error) }
-    // It is gone: there is nothing to compare any more.
-    guard let stored = values[0].first else { return }
+    // Where it was removed meanwhile, it can't be read anyway.
+    guard let stored = values[0].first else { throw VerifiedCopy<Content>.incomplete }
     let (head, version, _) = try VerifiedCopy<Content>.open(head: stored, place, session.keys)
     guard version >= fresh.version else { throw StoreError(session.seen.refuseHistory(.isOther)) }
     // Others have gone on meanwhile, and the first of the commits may not be kept any more.

@@ -201,6 +201,7 @@ extension ClusterCollection {
       if let copy = state.copy {
         session.seen.note(place.head, version: copy.version, copy.head.chain)
       }
+      session.noteReading(of: place.head, nil)
       if !isOwn(delta.operation, state) { report(delta.ids) }
       wake(&state)
     } catch {
@@ -229,7 +230,13 @@ extension ClusterCollection {
       try load()
       return
     }
-    if stored.modified > known { try waitFor(stored.modified) } else if stored.modified < known { try load() }
+    if stored.modified > known {
+      try waitFor(stored.modified)
+    } else if stored.modified < known {
+      try load()
+    } else {
+      session.noteReading(of: place.head, nil)
+    }
   }
 
   /// Whether a version of the copy is the cluster's present one, at some moment after the call. - Throws: as `load`.

@@ -132,12 +132,14 @@ extension ClusterStore {
   /// - Throws: `invalidValue` for a typing error; `damaged`, `unreachable`.
   package func request(withCode code: String) throws(StoreError) -> JoinRequest? {
     let (requests, entries) = (try requests(), try fetchEntries())
-    var logs: [UInt64: MemberLog] = [:]
+    // By the positions of requests; nil: there is no such list.
+    var logs: [UInt64: MemberLog?] = [:]
     for request in requests {
       if logs[request.position] == nil {
-        logs[request.position] = try? Self.log(entries, upTo: request.position, keys.store)
+        logs.updateValue(
+          try? Self.log(entries, upTo: request.position, keys.store), forKey: request.position)
       }
-      guard let log = logs[request.position] else { continue }
+      guard let found = logs[request.position], let log = found else { continue }
       if try JoinCode(request.device, log, of: .joining).isTyped(code) { return request }
     }
     return nil

@@ -53,14 +53,15 @@ extension ClusterStore {
     _ suites: ClusterSuites?, _ keychain: ClusterKeychain?
   ) throws(StoreError) -> [SightFinding] {
     let sights = try sights()
+    // Before the collections, of which one may be damaged.
+    let times = sights.filter { $0.member != device }.map(\.time)
+    if let latest = times.max() { session.pruning.note(latest) }
     var findings: [SightFinding] = []
     try suites?.catchUpLoaded()
     try keychain?.catchUp()
     let own = heads(suites, keychain)
     let log = try fetchLog()
     noteOtherDevices(log)
-    let times = sights.filter { $0.member != device }.map(\.time)
-    if let latest = times.max() { session.pruning.note(latest) }
     if try isOwnMissing() {
       session.seen.refuse("the cluster does not show any more what this device has stored")
       findings.append(SightFinding(member: device, time: .now, comparison: .isWithheld))

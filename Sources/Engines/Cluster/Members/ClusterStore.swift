@@ -176,6 +176,8 @@ package final class ClusterStore: Sendable, ClusterLock {
   func open(
     _ member: MemberSecret, _ record: SeenRecord, within patience: Duration? = nil
   ) throws(StoreError) {
+    // Another thread may read a later ring meanwhile.
+    let least = session.seen.version(of: paths.ring)
     let stored = try session.limited(to: patience ?? session.cluster.deadline) {
       () throws(StoreError) in try readKeys().keys
     }
@@ -186,7 +188,7 @@ package final class ClusterStore: Sendable, ClusterLock {
       throw Self.isNoMember
     }
     // An earlier ring would have keys that were given up taken again.
-    guard stored.ringVersion >= session.seen.version(of: paths.ring) else {
+    guard stored.ringVersion >= least else {
       throw .damaged(
         what: "the list of the store's keys, which was set back behind what this device has seen,")
     }
