@@ -12,49 +12,22 @@ import VaultRecords
 
 /// Replies, keys and states that no server of etcd or client of Keyhole makes, and what is quiet for long.
 @Suite(.timeLimit(.minutes(1))) struct ClusterReplyTests {
-  /// A server whose replies have no parts, or keys that were not asked for.
-  private final class Malformed: KeyValueCluster {
-    let inner: MemoryCluster.Client
-    let hasOtherKeys: Bool
-    let isOn = Atomic(false)
-
-    init(_ inner: MemoryCluster.Client, hasOtherKeys: Bool) {
-      (self.inner, self.hasOtherKeys) = (inner, hasOtherKeys)
-    }
-
-    var deadline: Duration { inner.deadline }
-
-    func read(_ request: RangeRequest) throws(ClusterError) -> RangeReply { try inner.read(request) }
-
-    func commit(_ transaction: ClusterTransaction) throws(ClusterError) -> TransactionReply {
-      var reply = try inner.commit(transaction)
-      guard isOn.load(ordering: .relaxed) else { return reply }
-      let other = KeyValue(key: [1], value: [1], created: 1, modified: 1, version: 1)
-      reply.values = hasOtherKeys ? reply.values.map { _ in [other] } : []
-      return reply
-    }
-
-    func watch(
-      _ range: KeyRange, from revision: Int64, report: @escaping @Sendable (WatchReport) -> Void
-    ) -> any ClusterWatch {
-      inner.watch(range, from: revision, report: report)
-    }
-  }
-
+  /// Replies without parts, or with keys that were not asked for.
   @Test(arguments: [true, false]) func aMalformedReplyIsAnError(hasOtherKeys: Bool) throws {
     let store = try TestStore()
     let own = try store.suites()
     defer { own.close() }
     _ = try own.create("app")
     try own.set("n", .integer(1), in: "app")
-    let client = Malformed(MemoryCluster.Client(store.cluster), hasOtherKeys: hasOtherKeys)
+    let client = HookedCluster(store.cluster)
     let session = ClusterSession(
       client, store.paths, try store.keys(), device: .random(), seen: SeenState())
     let suites = ClusterSuites(session, propertyLists: own.propertyLists)
     defer { suites.close() }
-    client.isOn.store(true, ordering: .relaxed)
+    let other = KeyValue(key: [1], value: [1], created: 1, modified: 1, version: 1)
+    client.setHook { _, reply in reply.values = hasOtherKeys ? reply.values.map { _ in [other] } : [] }
     expect(.unreachable(reason: "")) { _ = try suites.read("app") }
-    client.isOn.store(false, ordering: .relaxed)
+    client.setHook(nil)
     #expect(try suites.value("n", in: "app") == .integer(1))
   }
 
@@ -95,8 +68,11 @@ import VaultRecords
     let suites = try store.suites()
     defer { suites.close() }
     _ = try suites.create("app")
+    try suites.set("n", .integer(1), in: "app")
     store.cluster.compact(store.cluster.revision)
-    let keychain = try store.keychain()
+    let client = HookedCluster(store.cluster)
+    let keychain = ClusterKeychain(
+      ClusterSession(client, store.paths, try store.keys(), device: .random(), seen: SeenState()))
     defer { keychain.close() }
     #expect(try keychain.items().isEmpty)
     let other = try store.keychain()
@@ -112,7 +88,7 @@ import VaultRecords
       if case .items(let some) = try keychain.changes() { news = some }
     }
     #expect(news.count == 1)
-    #expect(keychain.silence == nil)
+    #expect(client.watches == 1, "it began where the cluster still knows what followed")
   }
 
   /// Two processes of a device: neither removes what the other has seen.

@@ -7,6 +7,7 @@ import SecretMemory
 import Store
 import StoreConformance
 import Suites
+import Synchronization
 import Testing
 import VaultRecords
 
@@ -30,6 +31,17 @@ import VaultRecords
     try body(suites, keychain)
   }
 
+  /// A store of two devices with a setting. - Returns: the first one's.
+  @discardableResult private func makeSuite() throws -> ClusterStore {
+    let first = try devices.create()
+    try devices.join("second", first)
+    try with(first) { suites, _ in
+      _ = try suites.create("app")
+      try suites.set("key", .string("one"), in: "app")
+    }
+    return first
+  }
+
   private func expectReadable(by name: String) throws {
     try with(devices.unlocked(name)) { suites, _ in
       let value = try suites.value("key", in: "app")
@@ -39,11 +51,8 @@ import VaultRecords
 
   /// The device that is overtaken does not replace the ring, which alone has the keys of all that is not sealed again.
   @Test func anOvertakenRotationLeavesTheLaterKeys() throws {
-    let first = try devices.create()
-    try devices.join("second", first)
+    let first = try makeSuite()
     try with(first) { suites, keychain in
-      _ = try suites.create("app")
-      try suites.set("key", .string("one"), in: "app")
       let one = try devices.passphrase("first")
       let two = try devices.passphrase("second")
       try first.beginRotation(one)
@@ -64,19 +73,27 @@ import VaultRecords
 
   /// Records that were sealed under keys which became earlier ones meanwhile are sealed again.
   @Test func aRotationThatFetchesLaterKeysSealsAllAgain() throws {
-    let first = try devices.create()
-    try devices.join("second", first)
+    try makeSuite()
+    let client = HookedCluster(devices.cluster)
+    let first = try ClusterStore(client, store: "team", files: devices.files("first"))
+    let one = try devices.passphrase("first")
+    try first.unlock(one)
     try with(first) { suites, keychain in
-      _ = try suites.create("app")
-      try suites.set("key", .string("one"), in: "app")
-      let one = try devices.passphrase("first")
-      let two = try devices.passphrase("second")
       try first.beginRotation(one)
-      try devices.unlocked("second").beginRotation(two)
-      // As a record of the later keys has the device fetch them.
-      try first.renew()
+      let items = paths.items.head
+      let devices = devices
+      let hasRotated = Flag()
+      // The other device makes new keys when all suites were sealed again, and this one fetches them.
+      client.setHook { transaction, _ in
+        guard transaction.puts(items), hasRotated.isFirst() else { return }
+        do {
+          let two = try devices.passphrase("second")
+          try devices.unlocked("second").beginRotation(two)
+          try first.renew()
+        } catch { Issue.record(error) }
+      }
       try first.finishRotation(suites: suites, keychain: keychain)
-      #expect(!first.isRotating)
+      #expect(!hasRotated.isFirst() && !first.isRotating)
     }
     try expectReadable(by: "first")
     try expectReadable(by: "second")
@@ -96,4 +113,12 @@ import VaultRecords
     #expect(try #require(devices.cluster.value(paths.ring)).version == middle.version)
     expect(.damaged(what: "")) { _ = try devices.unlocked("first") }
   }
+}
+
+/// Whether something has happened before.
+private final class Flag: Sendable {
+  private let isSet = Atomic(false)
+
+  /// True for the first call.
+  func isFirst() -> Bool { !isSet.exchange(true, ordering: .relaxed) }
 }

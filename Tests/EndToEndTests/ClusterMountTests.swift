@@ -3,20 +3,8 @@ import Testing
 
 /// A store in a cluster on two machines, through the command and the mounts.
 @Suite(.timeLimit(.minutes(2))) struct ClusterMountTests {
-  /// Both machines belong to the store, and have mounted it.
-  private static func withTwoMounts(
-    _ body: (ClusterMachines, MountedKeyhole, MountedKeyhole) throws -> Void
-  ) async throws {
-    try await withClusterMachines { machines in
-      try machines.create()
-      let one = try machines.mount(machines.one)
-      try machines.join()
-      try body(machines, one, machines.mount(machines.other))
-    }
-  }
-
   @Test func settingsAndSecretsAreTheSameOnBoth() async throws {
-    try await Self.withTwoMounts { _, one, other in
+    try await withTwoClusterMounts { _, one, other in
       try one.check(
         """
         mkdir defaults/app; echo 42 > defaults/app/volume
@@ -40,7 +28,7 @@ import Testing
   }
 
   @Test func changeOfOneIsAnEventOnTheOther() async throws {
-    try await Self.withTwoMounts { _, one, other in
+    try await withTwoClusterMounts { _, one, other in
       try one.check("mkdir defaults/app; echo 1 > defaults/app/volume")
       try one.check("mkdir -p keychain/generic/service/me; printf a > keychain/generic/service/me/value")
       try other.shows("1\n", at: "defaults/app/volume")
@@ -60,7 +48,7 @@ import Testing
 
   /// Of what is stored after it was removed, a machine reads nothing.
   @Test func removedMemberReadsNothingNew() async throws {
-    try await Self.withTwoMounts { machines, one, other in
+    try await withTwoClusterMounts { machines, one, other in
       try one.check("mkdir defaults/app; echo 1 > defaults/app/volume")
       try one.check("mkdir -p keychain/generic/service/me; printf a > keychain/generic/service/me/value")
       try other.shows("a", at: "keychain/generic/service/me/value")

@@ -8,11 +8,7 @@ import Testing
   private static func withTwoMounts(
     _ body: (MountedKeyhole, MountedKeyhole, ClusterMachines) throws -> Void
   ) async throws {
-    try await withClusterMachines { machines in
-      try machines.create()
-      let one = try machines.mount(machines.one)
-      try machines.join()
-      let other = try machines.mount(machines.other)
+    try await withTwoClusterMounts { machines, one, other in
       try one.world.check("keyhole set defaults/app/text first")
       try other.shows("first\n", at: "defaults/app/text")
       try body(one, other, machines)

@@ -16,9 +16,10 @@ package struct MountedSuites: SuiteEngine {
   private let find: @Sendable () -> Int32?
   private let memory = Memory()
 
+  /// Of all copies of the engine.
   private final class Memory: Sendable {
     /// A mount that did not answer, and until when it is not asked again: a call makes several requests.
-    let last = Mutex<(process: Int32, until: ContinuousClock.Instant)?>(nil)
+    let silent = Mutex<(process: Int32, until: ContinuousClock.Instant)?>(nil)
     let hasRead = Atomic(false)
   }
 
@@ -37,7 +38,7 @@ package struct MountedSuites: SuiteEngine {
 
   func ask(_ request: SuiteRequest) throws(StoreError) -> ControlMessage {
     guard let process = find() else { throw ControlClient.gone }
-    if let last = memory.last.withLock({ $0 }), last.process == process, last.until > .now {
+    if let silent = memory.silent.withLock({ $0 }), silent.process == process, silent.until > .now {
       throw MessageChannel.noAnswer
     }
     do throws(StoreError) {
@@ -45,7 +46,7 @@ package struct MountedSuites: SuiteEngine {
         process, in: runtimeFolder, .askSuites(request), patience: Self.mostSeconds)
     } catch {
       if error == MessageChannel.noAnswer {
-        memory.last.withLock { $0 = (process, .now + .seconds(Self.mostSeconds)) }
+        memory.silent.withLock { $0 = (process, .now + .seconds(Self.mostSeconds)) }
       }
       throw error
     }

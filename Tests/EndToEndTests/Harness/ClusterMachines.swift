@@ -161,3 +161,15 @@ func withClusterMachines(
     }
   }
 }
+
+/// The same; both machines belong to the store, and have mounted it.
+func withTwoClusterMounts(
+  _ body: (ClusterMachines, MountedKeyhole, MountedKeyhole) throws -> Void
+) async throws {
+  try await withClusterMachines { machines in
+    try machines.create()
+    let one = try machines.mount(machines.one)
+    try machines.join()
+    try body(machines, one, machines.mount(machines.other))
+  }
+}

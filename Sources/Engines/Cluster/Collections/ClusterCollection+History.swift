@@ -36,8 +36,10 @@ extension ClusterCollection {
     guard let stored = values[0].first else { throw VerifiedCopy<Content>.incomplete }
     let (head, version, _) = try VerifiedCopy<Content>.open(head: stored, place, session.keys)
     guard version >= fresh.version else { throw StoreError(session.seen.refuseHistory(.isOther)) }
-    // Others have gone on meanwhile, and the first of the commits may not be kept any more.
-    guard version - seen.version < CommitBlock.provable else { return }
+    // The first of the commits may not be kept any more: the next reading begins with this head.
+    guard version - seen.version < CommitBlock.provable else {
+      throw .unreachable(reason: "the cluster changes faster than it can be read")
+    }
     let blocks = Dictionary(values[1].map { ($0.key, $0.value) }) { $1 }
     var chain = seen.chain
     var next = seen.version
