@@ -48,10 +48,10 @@ static inline void shim_curl_set_functions(CURL *easy, void *context, shim_curl_
   curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
 }
 
-static inline long shim_curl_number(CURL *easy, CURLINFO info) {
-  long value = 0;
-  curl_easy_getinfo(easy, info, &value);
-  return value;
+// The socket of the connection that was used last; -1: there is none.
+static inline curl_socket_t shim_curl_socket(CURL *easy) {
+  curl_socket_t socket = CURL_SOCKET_BAD;
+  return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK ? socket : CURL_SOCKET_BAD;
 }
 
 static inline void shim_curl_set_multi(CURLM *multi, CURLMoption option, long value) { curl_multi_setopt(multi, option, value); }

@@ -17,6 +17,7 @@ import Glibc
   private var exchange: Exchange?
   /// A stream has ended regularly on the connection.
   private(set) var wasUsed = false
+  private var isCorked = false
 
   /// It connects with the first stream.
   init(to endpoint: EtcdEndpoint, _ security: TransportSecurity?) throws(ClusterError) {
@@ -108,6 +109,19 @@ extension Channel {
     guard unsafe curl_multi_add_handle(multi, easy) == CURLM_OK else {
       throw .unavailable("libcurl does not begin a request")
     }
+    if wasUsed { cork(true) }
+  }
+
+  /// Keeps what libcurl sends until it has sent all that it can: it writes head and message one by one, and the server would be woken for
+  /// each. tcp(7): TCP_CORK.
+  private func cork(_ isCorked: Bool) {
+    var value: Int32 = isCorked ? 1 : 0
+    let socket = unsafe shim_curl_socket(easy)
+    guard socket != CURL_SOCKET_BAD else { return }
+    // Where it can't be set, the parts go one by one.
+    _ = unsafe setsockopt(
+      socket, Int32(IPPROTO_TCP), TCP_CORK, &value, socklen_t(MemoryLayout<Int32>.size))
+    self.isCorked = isCorked
   }
 
   private var httpVersion: Int {
@@ -141,7 +155,9 @@ extension Channel {
   ///
   /// - Returns: how the stream ended; nil: it goes on.
   func advance(until deadline: ContinuousClock.Instant) -> StreamEnd? {
-    if let end = performAll() { return end }
+    let end = performAll()
+    if isCorked { cork(false) }
+    if let end { return end }
     let left = ContinuousClock.now.duration(to: deadline)
     let milliseconds = Int32(clamping: Int(max(0, min(left / .milliseconds(1), 60_000)).rounded(.up)))
     unsafe curl_multi_poll(multi, nil, 0, milliseconds, nil)

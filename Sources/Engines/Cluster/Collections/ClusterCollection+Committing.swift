@@ -64,6 +64,10 @@ extension ClusterCollection {
     state.use { state in
       guard let copy = state.copy, copy.modified < revision else { return }
       state.copy?.take(draft, revision: revision)
+      if state.copy?.modified == revision {
+        state.covered = max(state.covered, revision)
+        state.own.insert(revision)
+      }
       if let copy = state.copy {
         session.seen.note(place.head, version: copy.version, copy.head.chain)
         session.noteReading(of: place.head, nil)

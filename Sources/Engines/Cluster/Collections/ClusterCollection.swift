@@ -14,6 +14,8 @@ final class ClusterCollection<Content: CollectionContent>: Sendable {
     /// For each reading that is under way, the changes since it began, each with its revision.
     var missed: [UInt64: [([KeyChange], Int64)]] = [:]
     var readings: UInt64 = 0
+    /// The copy shows all that was stored up to this revision.
+    var covered: Int64 = 0
     /// The revision of the last change that was not taken over.
     var doubted: Int64 = 0
     /// A record was sealed under keys that are not known: all is read again with the next call.
@@ -22,6 +24,8 @@ final class ClusterCollection<Content: CollectionContent>: Sendable {
     var distrust: StoreError?
     /// The commits of this process whose replies are awaited.
     var pending: Set<Operation> = []
+    /// The revisions of commits of this process that the copy has, and the watch has not reported.
+    var own: Set<Int64> = []
     var waiting: [(revision: Int64, promise: Promise<Void>)] = []
   }
 
@@ -69,10 +73,20 @@ final class ClusterCollection<Content: CollectionContent>: Sendable {
   func withCopy<Result>(
     _ body: (VerifiedCopy<Content>) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
+    try withCopyAndExtent(body).0
+  }
+
+  /// The same, and how far that copy goes.
+  func withCopyAndExtent<Result>(
+    _ body: (VerifiedCopy<Content>) throws(StoreError) -> Result
+  ) throws(StoreError) -> (Result, CopyExtent) {
     for attempt in 0..<3 {
-      let answer = try state.use { (state) throws(StoreError) -> Result? in
+      let answer = try state.use { (state) throws(StoreError) -> (Result, CopyExtent)? in
         guard state.distrust == nil, !state.isBehind, let copy = state.copy else { return nil }
-        return try body(copy)
+        return (
+          try body(copy),
+          CopyExtent(version: copy.version, modified: copy.modified, covered: state.covered)
+        )
       }
       if let answer { return answer }
       if attempt < 2 { try load() }
@@ -163,6 +177,8 @@ final class ClusterCollection<Content: CollectionContent>: Sendable {
     } else if state.copy == nil {
       state.copy = fresh
     }
+    // Reports since then are in the copy, or in `missed`.
+    state.covered = max(state.covered, revision)
     for (changes, revision) in missed { take(changes, revision, &state) }
     wake(&state)
   }
@@ -185,25 +201,44 @@ final class ClusterCollection<Content: CollectionContent>: Sendable {
   }
 }
 
+/// How much of the cluster's history a copy shows.
+struct CopyExtent {
+  /// The version of its head.
+  var version: UInt64
+  /// The revision that changed it last.
+  var modified: Int64
+  /// Up to this revision nothing of the collection is missing.
+  var covered: Int64
+}
+
 extension ClusterCollection {
-  /// Takes over what the watch reports of one revision: changes of this collection's keys.
-  func take(_ changes: [KeyChange], revision: Int64) {
+  /// Takes over what the watch reports of one revision: changes of this collection's keys. Returns whether others may have made them.
+  @discardableResult func take(_ changes: [KeyChange], revision: Int64) -> Bool {
     state.use { state in
       for reading in state.missed.keys { state.missed[reading]?.append((changes, revision)) }
-      take(changes, revision, &state)
+      let isOwn = state.own.contains(revision)
+      if !state.own.isEmpty { state.own = state.own.filter { $0 > revision } }
+      return take(changes, revision, &state) ?? !isOwn
     }
   }
 
-  private func take(_ changes: [KeyChange], _ revision: Int64, _ state: inout State) {
-    guard state.copy != nil, state.distrust == nil, !state.isBehind else { return }
+  /// Returns whether others have made the changes; nil: nothing was taken over.
+  @discardableResult private func take(
+    _ changes: [KeyChange], _ revision: Int64, _ state: inout State
+  ) -> Bool? {
+    guard state.copy != nil, state.distrust == nil, !state.isBehind else { return nil }
     do throws(StoreError) {
-      guard let delta = try state.copy?.apply(changes, revision: revision, session.keys) else { return }
+      let applied = try state.copy?.apply(changes, revision: revision, session.keys)
+      state.covered = max(state.covered, revision)
+      guard let delta = applied else { return nil }
       if let copy = state.copy {
         session.seen.note(place.head, version: copy.version, copy.head.chain)
       }
       session.noteReading(of: place.head, nil)
-      if !isOwn(delta.operation, state) { report(delta.ids) }
+      let isForeign = !isOwn(delta.operation, state)
+      if isForeign { report(delta.ids) }
       wake(&state)
+      return isForeign
     } catch {
       state.doubted = max(state.doubted, revision)
       if case .locked = error {
@@ -213,6 +248,7 @@ extension ClusterCollection {
         state.distrust = error
         report([])
       }
+      return true
     }
   }
 
@@ -223,8 +259,10 @@ extension ClusterCollection {
       return
     }
     let stored: KeyValue?
+    let revision: Int64
     do throws(ClusterError) {
-      stored = try session.read([KeyRange(key: place.head)]).values[0].first
+      let reply = try session.read([KeyRange(key: place.head)])
+      (stored, revision) = (reply.values[0].first, reply.revision)
     } catch { throw StoreError(error) }
     guard let stored else {
       try load()
@@ -235,7 +273,15 @@ extension ClusterCollection {
     } else if stored.modified < known {
       try load()
     } else {
+      noteCovered(revision, at: known)
       session.noteReading(of: place.head, nil)
+    }
+  }
+
+  /// The head was read at a revision, and is that of the copy which was changed last at `modified`.
+  func noteCovered(_ revision: Int64, at modified: Int64) {
+    state.use { state in
+      if state.copy?.modified == modified { state.covered = max(state.covered, revision) }
     }
   }
 

@@ -80,26 +80,46 @@ package final class ClusterSession: Sendable {
 
   /// A transaction whose reply is from this store's cluster, and not behind what was seen before it was sent.
   func commit(_ transaction: ClusterTransaction) throws(ClusterError) -> TransactionReply {
+    try checked(isChange: transaction.isChange) { (interruption) throws(ClusterError) in
+      try cluster.commit(transaction, interruption: interruption)
+    } header: {
+      $0.header
+    }
+  }
+
+  /// A reading whose reply is from this store's cluster, and not behind what was seen before it was sent.
+  private func ask(_ request: RangeRequest) throws(ClusterError) -> RangeReply {
+    try checked(isChange: false) { (interruption) throws(ClusterError) in
+      try cluster.read(request, interruption: interruption)
+    } header: {
+      $0.header
+    }
+  }
+
+  private func checked<Reply>(
+    isChange: Bool, _ call: (CallInterruption) throws(ClusterError) -> Reply,
+    header: (Reply) -> ClusterHeader
+  ) throws(ClusterError) -> Reply {
     let least = seen.revision
     let interruption = try interruption()
-    let reply: TransactionReply
-    do throws(ClusterError) { reply = try cluster.commit(transaction, interruption: interruption) } catch {
+    let reply: Reply
+    do throws(ClusterError) { reply = try call(interruption) } catch {
       switch error {
-      case .noSpace, .unauthorized: note(error, transaction)
+      case .noSpace, .unauthorized: note(error, isChange)
       default: break
       }
       throw error
     }
-    note(nil, transaction)
+    note(nil, isChange)
     limits.noteAnswer()
     answered.withLock { $0 = .now }
-    try seen.check(reply.header, least: least)
+    try seen.check(header(reply), least: least)
     return reply
   }
 
-  private func note(_ refusal: ClusterError?, _ transaction: ClusterTransaction) {
+  private func note(_ refusal: ClusterError?, _ isChange: Bool) {
     refused.withLock { refused in
-      if transaction.isChange { refused.changing = refusal } else { refused.reading = refusal }
+      if isChange { refused.changing = refusal } else { refused.reading = refusal }
     }
   }
 
@@ -119,16 +139,22 @@ package final class ClusterSession: Sendable {
   /// A reply has other parts than the request, or keys that were not asked for.
   private static let malformed = ClusterError.unavailable("the reply is malformed")
 
-  /// Key ranges at one revision, in one linearizable transaction; of each as many keys as there are.
+  /// Key ranges at one revision, linearizably: several in one transaction. Of each as many keys as there are, and the revision.
   func read(_ ranges: [KeyRange]) throws(ClusterError) -> (values: [[KeyValue]], revision: Int64) {
     let requests = ranges.map { range in
       var request = RangeRequest(range)
       if range.end != nil { request.limit = Self.page }
       return request
     }
-    let reply = try commit(ClusterTransaction(requests.map { .read($0) }))
-    let revision = reply.header.revision
-    var values = reply.values
+    var values: [[KeyValue]]
+    let revision: Int64
+    if let request = requests.first, requests.count == 1 {
+      let reply = try ask(request)
+      (values, revision) = ([reply.values], reply.header.revision)
+    } else {
+      let reply = try commit(ClusterTransaction(requests.map { .read($0) }))
+      (values, revision) = (reply.values, reply.header.revision)
+    }
     guard values.count == ranges.count, zip(ranges, values).allSatisfy({ $0.0.contains($0.1) }) else {
       throw Self.malformed
     }

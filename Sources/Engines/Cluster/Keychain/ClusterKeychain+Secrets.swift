@@ -3,14 +3,15 @@ import EtcdClient
 import Model
 import SecretMemory
 import Store
+import Synchronization
 import VaultRecords
 
 extension ClusterKeychain {
   /// How often a secret is read again that was changed while it was read.
   private static let attempts = 8
 
-  /// Reads a secret in one transaction with the head that answers for its item; where the cluster does not answer, from the copy on
-  /// this device, if it keeps one. - Throws: as the protocol.
+  /// Reads a secret, and proves that its item is as the copy has it; where the cluster does not answer, from the copy on this device,
+  /// if it keeps one. - Throws: as the protocol.
   func secret(of item: ItemID, part: UInt8) throws(StoreError) -> SecretBytes {
     try fromClusterOrCopy { () throws(StoreError) in
       do throws(StoreError) { return try readSecret(of: item, part: part) } catch .readOnly(let reason) {
@@ -40,23 +41,24 @@ extension ClusterKeychain {
   private func readSecret(of item: ItemID, part: UInt8) throws(StoreError) -> SecretBytes {
     try start()
     for _ in 0..<Self.attempts {
-      let (state, version, modified) = try collection.withCopy { copy throws(StoreError) in
-        (try copy.items.table.state(item, part: part), copy.version, copy.modified)
+      let (state, known) = try collection.withCopyAndExtent { copy throws(StoreError) in
+        try copy.items.table.state(item, part: part)
       }
       guard let state else {
-        guard try collection.isPresent(version) else { continue }
+        guard try collection.isPresent(known.version) else { continue }
         throw .notFound
       }
       let place = RecordPlace(.secret, session.paths.secret(state.place), version: 1)
-      let (head, stored) = try read(place.key)
+      let (stored, head) = try read(place.key, known)
       if let distrust = collection.distrust { throw distrust }
-      guard let head, head.modified == modified else {
-        // The copy is behind, or ahead of what was read.
-        if let head, head.modified > modified {
-          try collection.waitFor(head.modified)
-        } else {
-          try collection.load()
-        }
+      switch head {
+      case .isKnown: break
+      case .other(let modified) where modified > known.modified:
+        // The copy is behind.
+        try collection.waitFor(modified)
+        continue
+      case .other, .missing:
+        try collection.load()
         continue
       }
       do throws(StoreError) {
@@ -71,10 +73,31 @@ extension ClusterKeychain {
     throw .unreachable(reason: "other clients change the keychain all the time")
   }
 
-  private func read(_ key: [UInt8]) throws(StoreError) -> (head: KeyValue?, stored: KeyValue?) {
+  /// The head of the collection when a secret was read, compared with that of the copy.
+  private enum PresentHead {
+    case isKnown
+    /// `modified`: the revision that changed it last.
+    case other(modified: Int64)
+    case missing
+  }
+
+  /// A cluster of which nothing was changed since the copy was complete has the head that the copy has: then the secret alone is read.
+  /// Where it changes all the time, both are read at once.
+  private func read(
+    _ key: [UInt8], _ known: CopyExtent
+  ) throws(StoreError) -> (stored: KeyValue?, head: PresentHead) {
     do throws(ClusterError) {
-      let values = try session.read([KeyRange(key: collection.place.head), KeyRange(key: key)]).values
-      return (values[0].first, values[1].first)
+      if pace.isQuiet {
+        let (values, revision) = try session.read([KeyRange(key: key)])
+        pace.note(revision)
+        if revision == known.covered { return (values[0].first, .isKnown) }
+      }
+      let (values, revision) = try session.read([KeyRange(key: collection.place.head), KeyRange(key: key)])
+      pace.note(revision)
+      guard let head = values[0].first else { return (nil, .missing) }
+      guard head.modified == known.modified else { return (nil, .other(modified: head.modified)) }
+      collection.noteCovered(revision, at: known.modified)
+      return (values[1].first, .isKnown)
     } catch { throw StoreError(error) }
   }
 
@@ -84,7 +107,11 @@ extension ClusterKeychain {
   func opened(_ state: ItemEntry, _ id: ItemKey, _ part: UInt8) throws(StoreError) -> SecretBytes {
     guard let secret = try SecretState(state, id, part) else { throw .notFound }
     let place = RecordPlace(.secret, session.paths.secret(secret.place), version: 1)
-    return try open(Self.value(try read(place.key).stored, place), place, secret)
+    let stored: KeyValue?
+    do throws(ClusterError) { stored = try session.read([KeyRange(key: place.key)]).values[0].first } catch {
+      throw StoreError(error)
+    }
+    return try open(Self.value(stored, place), place, secret)
   }
 
   /// nil: it is not the one that was stored there.
@@ -101,6 +128,17 @@ extension ClusterKeychain {
     guard let sealed else { throw .damaged(what: "a secret") }
     return try SecretSeal.open(sealed, at: place, session.keys.store, key: key)
   }
+}
+
+/// Whether anything in the cluster changes, by the replies of the last two readings.
+final class ReplyPace: Sendable {
+  private let last = Mutex<(revision: Int64, isQuiet: Bool)>((0, false))
+
+  /// The last two replies were of the same revision.
+  var isQuiet: Bool { last.withLock { $0.isQuiet } }
+
+  /// Takes note of the revision of a reply.
+  func note(_ revision: Int64) { last.withLock { $0 = (revision, revision == $0.revision) } }
 }
 
 /// A secret of an item, or of a state that it had, as the item's entry knows it.

@@ -23,6 +23,7 @@ package final class ClusterKeychain: KeychainEngine {
   private let keeping = Mutex<HistoryRetention?>(nil)
   /// The items of which a secret was read that does not open.
   let damagedSecrets = Locked<Set<ItemKey>>([])
+  let pace = ReplyPace()
 
   /// `changed` is called when others have changed items: on the watch's thread, so that it must not use the engine itself.
   package init(

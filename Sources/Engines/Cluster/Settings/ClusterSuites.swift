@@ -128,13 +128,14 @@ extension ClusterSuites {
       }
     }
     for (id, changes) in ofSuites {
-      take(changes, of: id, revision)
+      guard take(changes, of: id, revision) else { continue }
       if let name = name(of: id) { affected.insert(name) }
     }
     for name in affected { news.tell(name) }
   }
 
-  private func take(_ changes: [KeyChange], of id: ItemKey, _ revision: Int64) {
+  /// Returns whether others may have made the changes.
+  private func take(_ changes: [KeyChange], of id: ItemKey, _ revision: Int64) -> Bool {
     let head = session.paths.suite(id).head
     let collection = state.use { state in
       for change in changes where change.key == head {
@@ -150,7 +151,7 @@ extension ClusterSuites {
       }
       return state.loaded[id]
     }
-    collection?.take(changes, revision: revision)
+    return collection?.take(changes, revision: revision) ?? true
   }
 
   /// The entries of the list of suites, as far as they are there.
