@@ -48,8 +48,8 @@ stop_servers() {
   servers=()
 }
 
-# Makes a store, and a second device of it; both mount it. Sets `store`.
-mount_twice() {
+# Makes a store, and a second device of it. Sets `store`.
+make_store() {
   local code answer
   store=etcd://$endpoints/$1
   home_of "$scratch/one" "$keyhole"
@@ -61,12 +61,13 @@ mount_twice() {
     "$scratch/one/keyhole" cluster approve --store "$store" 2>>"$scratch/cluster.log" | head -n 1)
   printf '%s\n%s\n' "$cluster_passphrase" "$answer" |
     "$scratch/two/keyhole" cluster join --store "$store" >>"$scratch/cluster.log" 2>&1
-  local home
-  for home in one two; do
-    # It says that the mount is locked.
-    "$scratch/$home/keyhole" mount -o "store=$store" "$scratch/$home/mount" 2>>"$scratch/cluster.log"
-    printf '%s\n' "$cluster_passphrase" | "$scratch/$home/keyhole" unlock
-  done
+}
+
+# Mounts `store` in a home.
+mount_store() {
+  # It says that the mount is locked.
+  "$scratch/$1/keyhole" mount -o "store=$store" "$scratch/$1/mount" 2>>"$scratch/cluster.log"
+  printf '%s\n' "$cluster_passphrase" | "$scratch/$1/keyhole" unlock
 }
 
 # A process of etcdctl, beside one of keyhole, in turns.
@@ -205,12 +206,16 @@ measure_single_machine() {
 
 measure_cluster() {
   start_servers
-  mount_twice benchmark
+  make_store benchmark
+  mount_store one
   mkdir -m 700 -- "$scratch/local"
   home_of "$scratch/files" "$keyhole"
   "$scratch/files/keyhole" mount -o keychain=none "$scratch/files/mount"
-  show cluster "$measure" cluster --ours "$scratch/one/mount" --theirs "$scratch/two/mount" \
+  show cluster "$measure" cluster --ours "$scratch/one/mount" \
     --local "$scratch/files/mount" --endpoint "${endpoints%%,*}" --rounds "$rounds" "${check[@]}" || status=$?
+  mount_store two
+  show cluster-change "$measure" cluster-change --ours "$scratch/one/mount" --theirs "$scratch/two/mount" \
+    --rounds "$rounds" "${check[@]}" || status=$?
   measure_etcdctl >&2
   unmount_files
   measure_single_machine
@@ -244,12 +249,16 @@ Written by \`mount-helpers/benchmark --cluster\`; do not edit it. $note
 
 The references are calls by the same client (\`EtcdClient\`) over one connection, without Keyhole's seals and checks, in turns with
 ours: of one small key, and, without a target, of as many keys, bytes and conditions as ours are made of (a head that answers for all other entries, and the value that is
-replaced). All servers and both mounts run on the processors of one machine: there is no network between them, and they take each other's time. A target that is missed
-says **NO**.
+replaced). All servers and the mounts run on the processors of one machine: there is no network between them, and they take each other's time. So reading and
+writing are measured with one mount; a change is measured with two. A target that is missed says **NO**.
+
+## A mount
+
+$(cat "$scratch/tables/cluster")
 
 ## Two mounts
 
-$(cat "$scratch/tables/cluster")
+$(cat "$scratch/tables/cluster-change")
 
 ## Processes
 

@@ -59,6 +59,8 @@ struct Benchmark {
       try Worker(arguments).run()
     case "cluster":
       try finish(ClusterComparison(arguments).measure(), arguments)
+    case "cluster-change":
+      try finish(ClusterChange(arguments).measure(), arguments)
     case "cluster-growth":
       try ClusterGrowth(arguments).measure()
     case "hold":

@@ -1,19 +1,17 @@
 import EtcdClient
 import Glibc
 
-/// A store in a cluster, mounted twice, beside the cluster's own calls by the same client.
+/// A store in a cluster, mounted, beside the cluster's own calls by the same client.
 struct ClusterComparison {
   private static let prefix = "/benchmark/"
 
   private let ours: String
-  private let theirs: String
   private let local: String
   private let endpoint: String
   private let rounds: Int
 
   init(_ arguments: Arguments) throws(Failure) {
     ours = try arguments.required("ours")
-    theirs = try arguments.required("theirs")
     local = try arguments.required("local")
     endpoint = try arguments.required("endpoint")
     rounds = try arguments.number("rounds", default: 40)
@@ -33,7 +31,6 @@ struct ClusterComparison {
     var table = Table()
     try measureReading(ourSuite, cluster, into: &table)
     try measureWriting(ourSuite, cluster, into: &table)
-    try measureChanges(into: &table)
     return table
   }
 
@@ -80,31 +77,5 @@ struct ClusterComparison {
       "open+write+close, secret", plan: plan,
       ours: { () throws(Failure) in try item.write(third(), to: "value") }, against: "one transaction",
       { () throws(Failure) in try cluster.replace(Self.prefix + "written", other()) })
-  }
-
-  /// From before the write on one mount until inotify(7) tells of it on the other.
-  private func measureChanges(into table: inout Table) throws(Failure) {
-    let written = try Folder(Stores.suite(Stores.few, in: ours))
-    let path = Stores.suite(Stores.few, in: theirs)
-    // The mount follows a suite that was looked at.
-    try wait(for: path + "/" + Stores.key(1))
-    let watch = try FileWatch(path)
-    var (times, value) = (Samples(), Values())
-    for round in 1...rounds * 10 + 10 {
-      let began = now()
-      try written.write("\(round) \(value())", to: Stores.key(1))
-      try watch.wait()
-      if round > 10 { times.append([now() - began]) }
-    }
-    table.append(
-      Row("write to inotify event on the other mount", ours: times, target: .seconds(0.01, p99: 0.05)))
-  }
-
-  private func wait(for path: String) throws(Failure) {
-    let end = now() + 10
-    while (try? text(of: path)) == nil {
-      guard now() < end else { throw Failure("\(path): it did not come from the other mount") }
-      usleep(10_000)
-    }
   }
 }

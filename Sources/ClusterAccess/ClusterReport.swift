@@ -44,6 +44,8 @@ package struct ClusterReport: Sendable {
   package let device: String
   /// When each other member has last said what it had seen.
   package let lastSights: [(member: String, time: Timestamp)]
+  /// The members among them whose record the cluster does not show any more.
+  private let missingSights: [String]
   /// When they were compared; nil: not yet.
   package let compared: Timestamp?
   package let isEncrypted: Bool
@@ -75,6 +77,7 @@ package struct ClusterReport: Sendable {
     self.offline = offline
     silence = followed ?? (refusal == nil ? nil : heard ?? offline?.time ?? .now)
     lastSights = comparison.lastSights.map { ($0.key.text, $0.value) }.sorted { $0.member < $1.member }
+    missingSights = comparison.missing.map(\.text).sorted()
     compared = comparison.time
     journalled = opened.suites.journalled + opened.keychain.journalled
     let problems = opened.suites.problems() + opened.keychain.problems()
@@ -130,7 +133,8 @@ package struct ClusterReport: Sendable {
     default: break
     }
     guard silence == nil else { return (.reconnecting, "") }
-    if refused == .noSpace { return (.full, "") }
+    // The last refusal may be long ago: the alarm was ended since, or nothing was stored since it began.
+    if opened.isFull ?? (refused == .noSpace) { return (.full, "") }
     if let failure = opened.store.session.readingFailure {
       return (.refused, "a part of the store could not be read: \(failure.message)")
     }
@@ -161,7 +165,23 @@ extension ClusterReport {
 
   /// All that is wrong.
   package var problems: [Problem] {
-    [problem, problemOfCopy, problemOfRotation, problemOfMembers, problemOfClocks].compactMap { $0 }
+    [problem, problemOfCopy, problemOfRotation, problemOfMembers, problemOfRecords, problemOfClocks]
+      .compactMap { $0 }
+  }
+
+  private var problemOfRecords: Problem? {
+    guard let first = missingSights.first, let sight = lastSights.first(where: { $0.member == first }) else {
+      return nil
+    }
+    let others = missingSights.count > 1 ? " (and those of \(missingSights.count - 1) more)" : ""
+    return Problem(
+      subject: address,
+      reason:
+        "the record of what device \(first) has seen\(others), which it had signed at \(sight.time.iso8601), is not shown any more: the servers may keep back "
+        + "what it stores, or show it something else",
+      remedy:
+        "look there whether `keyhole cluster members` heard of this device \(device), and find out who writes to the servers; its next record, which a mounted store "
+        + "signs every two minutes or so, ends this")
   }
 
   private var problemOfRotation: Problem? {

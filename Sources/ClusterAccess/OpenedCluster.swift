@@ -34,6 +34,8 @@ package final class OpenedCluster: Sendable {
     var looked: ContinuousClock.Instant?
     /// The last time that a majority of the servers was asked for the report, and why there was no answer.
     var asked: (at: ContinuousClock.Instant, failure: ClusterError?)?
+    /// The last time that the servers were asked for their alarms, and whether their quota is used up.
+    var alarm: (at: ContinuousClock.Instant, isFull: Bool?)?
   }
 
   /// Opens the store, locked: until it is unlocked, neither names nor values are known.
@@ -227,6 +229,18 @@ extension OpenedCluster {
     } catch { failure = error }
     state.withLock { $0.asked = (.now, failure) }
     return failure
+  }
+
+  /// Whether the servers have the alarm of a quota that is used up: they keep it until it is disarmed. They are asked every three seconds at most.
+  ///
+  /// nil: none of them says.
+  var isFull: Bool? {
+    let now = ContinuousClock.now
+    if let alarm = state.withLock({ $0.alarm }), alarm.at + Self.rest > now { return alarm.isFull }
+    let states = client.memberStatus(within: Self.moment).compactMap { try? $0.1.get() }
+    let isFull = states.isEmpty ? nil : states.contains { $0.errors.contains { $0.contains("NOSPACE") } }
+    state.withLock { $0.alarm = (.now, isFull) }
+    return isFull
   }
 
   /// When a server was heard last; nil: never.

@@ -12,6 +12,8 @@ struct SightsComparison: Sendable {
   private(set) var findings: [SightFinding] = []
   /// When each other member has last said what it had seen.
   private(set) var lastSights: [ItemKey: Timestamp] = [:]
+  /// Those of them whose record the cluster does not show any more.
+  private(set) var missing: Set<ItemKey> = []
   /// This device is no member any more.
   private(set) var isRemoved = false
   /// The list of members is followed by entries that no member has signed.
@@ -29,8 +31,8 @@ struct SightsComparison: Sendable {
       isRemoved = try !store.members().contains { $0.id == store.device }
       hasStrayEntries = store.hasStrayEntries
       guard !isRemoved, store.session.keys.isReadable else { return }
-      let sights = try store.sights().filter { $0.member != store.device }
-      lastSights = Dictionary(sights.map { ($0.member, $0.time) }) { max($0, $1) }
+      let others = try store.otherSights()
+      (lastSights, missing) = (others.mapValues(\.time), Set(others.filter(\.value.isMissing).keys))
       findings = try store.compareSights(suites, keychain)
       time = .now
       try store.publishSight(suites, keychain)

@@ -19,7 +19,7 @@ extension TreeFileSystem {
     onAbandoned: @escaping @Sendable (Value) -> Void = { _ in }
   ) {
     let (cause, isOfSecrets) = cause(ofWaitAt: subject.node)
-    let mayStay = cause == .disk && !reply.hasUnreadRequest
+    let mayStay = (cause == .disk || cause == .server) && !reply.hasUnreadRequest
     let patience = DispatchTimeInterval.milliseconds(cause == .process ? 20 : 500)
     let parked = reply.park { parked in
       Background.run(after: patience) {
@@ -57,6 +57,7 @@ extension TreeFileSystem {
 
   private func cause(ofWaitAt node: NodeID) -> (cause: WaitingOperations.Cause, isOfSecrets: Bool) {
     guard let node = tree.node(node.rawValue) else { return (.disk, false) }
+    guard !tree.asksServers(using: node) else { return (.server, node.isInKeychain) }
     guard tree.mayWait(using: node) else { return (.disk, node.isInKeychain) }
     return (tree.mayBlock(using: node) ? .process : .vault, node.isInKeychain)
   }

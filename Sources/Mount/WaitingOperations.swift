@@ -9,6 +9,8 @@ final class WaitingOperations: Sendable {
   enum Cause {
     /// A disk, or another process's lock on a suite.
     case disk
+    /// The servers of a cluster.
+    case server
     /// A change of the vault that is under way, which may wait for another process.
     case vault
     /// A process that may hang, as that of a Secret Service.

@@ -124,6 +124,17 @@ public final class FileTree: Sendable {
     nodes.withLock { $0.node(at: place) }
   }
 
+  /// The most bytes of a key's file. Where the engine keeps less, that holds for the text of a string, with a newline behind it, which is no part
+  /// of the value; of another value, whose text is longer than what is stored, only the commit knows.
+  func limit(of node: Node, declaredType: SettingType?) -> Int {
+    guard let largest = settings.engine.largestValue, case .key(let place) = node.place else {
+      return Self.settingLimit
+    }
+    // A new one is a string, unless something else is declared: another text of this length is none.
+    let type = declaredType ?? settings.suite(place.suite).snapshot?.entries[place.key]?.value.type ?? .string
+    return type == .string ? min(largest + 1, Self.settingLimit) : Self.settingLimit
+  }
+
   /// The room of the disk that holds the settings.
   public func room() throws(StoreError) -> DiskRoom {
     try settings.engine.room()
@@ -137,8 +148,11 @@ public final class FileTree: Sendable {
 
 extension FileTree {
   /// Whether looking at what is in a directory may take some seconds: before the keychain of another process
-  /// was read for the first time, and while one of many items is.
+  /// was read for the first time, and while one of many items is; and before a suite was read from the servers of a cluster.
   public func mayBlock(lookingIn directory: Node) -> Bool {
+    if settings.asksServers, case .suite(let name) = directory.place {
+      return settings.suite(name).snapshot == nil
+    }
     guard let keychain, keychain.mayBlock || keychain.isLoading, !keychain.isLoaded else { return false }
     return directory.isInKeychain
   }
@@ -150,13 +164,18 @@ extension FileTree {
 }
 
 extension FileTree {
-  /// Whether opening or changing a file should have a thread of its own: it may hang, or wait for a change of the vault
+  /// Whether a file, or a directory's content, is asked for from the servers of a cluster, which may not answer.
+  public func asksServers(using node: Node) -> Bool {
+    node.isInKeychain ? keychain?.asksServers == true : settings.asksServers
+  }
+
+  /// Whether opening or changing a file may take some seconds: it may hang, or wait for a change of the vault
   /// that waits for another process.
   public func mayWait(using node: Node) -> Bool {
     guard let keychain, node.isInKeychain else { return false }
     // The code of a counter is stored first.
     if node.isCode { return true }
-    return keychain.mayBlock || keychain.isChanging || keychain.isLoading
+    return keychain.mayBlock || keychain.asksServers || keychain.isChanging || keychain.isLoading
   }
 }
 

@@ -185,11 +185,12 @@ import Testing
     let suites = try store.suites()
     defer { suites.close() }
     _ = try suites.create("app")
-    try suites.set("large", .data([UInt8](repeating: 1, count: 1 << 20 - 64)), in: "app")
-    expect(.tooLarge(limit: 0)) {
-      try suites.set("larger", .data([UInt8](repeating: 1, count: 1 << 20)), in: "app")
+    try suites.set("large", .data([UInt8](repeating: 1, count: 1 << 20)), in: "app")
+    try suites.set("text", .string(ExactString(String(repeating: "x", count: 1 << 20))), in: "app")
+    expect(.tooLarge(limit: 1 << 20)) {
+      try suites.set("larger", .data([UInt8](repeating: 1, count: 1 << 20 + 1)), in: "app")
     }
-    #expect(try suites.read("app")?.settings.count == 1)
+    #expect(try suites.read("app")?.settings.count == 2)
   }
 
   @Test func whatOthersChangeIsTold() throws {

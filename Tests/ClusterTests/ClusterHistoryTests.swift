@@ -1,10 +1,13 @@
-import Cluster
 import ClusterInMemory
+import ClusterRecords
 import EtcdClient
 import Model
 import Store
 import StoreConformance
 import Testing
+import VaultRecords
+
+@testable import Cluster
 
 /// The values that settings of a cluster had.
 @Suite(.timeLimit(.minutes(1))) struct ClusterHistoryTests {
@@ -41,17 +44,51 @@ import Testing
     try set("b", .string("x"))
     try set("a", nil)
     try change(nil) { suites in
-      let versions = suites.versions(of: "app")
+      let versions = try suites.versions(of: "app")
       #expect(versions.map(\.key) == ["a", "a"])
       #expect(versions.map(\.value) == [.integer(1), .integer(2)])
       #expect(versions.map(\.changes) == [.value, .removal])
       #expect(versions[0].number < versions[1].number)
-      #expect(suites.suitesWithVersions() == ["app"])
+      #expect(try suites.suitesWithVersions() == ["app"])
       #expect(try suites.read("app")?.settings.keys == ["b"])
       try suites.rename("app", to: "other")
-      #expect(suites.versions(of: "other").count == 2)
-      #expect(suites.versions(of: "app").isEmpty)
+      #expect(try suites.versions(of: "other").count == 2)
+      #expect(try suites.versions(of: "app").isEmpty)
     }
+  }
+
+  /// A slow clock makes no value too old to be kept; a time that a person has set makes none too young.
+  @Test(
+    arguments: [
+      // Stored, an earlier one replaced, the collection changed: seconds from now; the time of replacement; nil: now.
+      (-10, -20, -5, nil), (900, -20, 1000, 900), (900, 950, 1000, 950), (5000, -20, 100, 100),
+      (nil, nil, 1000, nil),
+      (-10, 700, 700, 700),
+    ] as [(Int64?, Int64?, Int64, Int64?)])
+  func aStateIsNotReplacedBeforeItWasStored(
+    _ stored: Int64?, _ earlier: Int64?, _ changed: Int64, _ expected: Int64?
+  ) {
+    let now = Timestamp.now
+    func time(_ offset: Int64) -> Timestamp { Timestamp(seconds: now.seconds + offset) }
+    let end = Timestamp.end(stored: stored.map(time), after: earlier.map(time), time(changed))
+    if let expected { #expect(end == time(expected)) } else { #expect(end >= now && end <= .now) }
+  }
+
+  /// A history that can't be read is no empty one.
+  @Test func aStoreThatCantBeReadIsNoEmptyHistory() throws {
+    try make()
+    try set("a", .integer(1))
+    try set("a", .integer(2))
+    let suites = try store.suites()
+    defer { suites.close() }
+    let closed = ClusterSuites(
+      ClusterSession(
+        suites.session.cluster, store.paths, ClusterKeyring(store: store.id), device: .random(),
+        seen: SeenState()),
+      propertyLists: suites.propertyLists)
+    defer { closed.close() }
+    expect(.locked) { _ = try closed.versions(of: "app") }
+    expect(.locked) { _ = try closed.suitesWithVersions() }
   }
 
   @Test func nothingIsKeptWithoutARetention() throws {
@@ -59,7 +96,10 @@ import Testing
     try set("a", .integer(1), nil)
     try set("a", .integer(2), nil)
     try set("a", .integer(3), HistoryRetention.none)
-    try change { #expect($0.versions(of: "app").isEmpty) }
+    try change { suites in
+      let found = try suites.versions(of: "app")
+      #expect(found.isEmpty)
+    }
     #expect(entries == 1)
   }
 
@@ -67,7 +107,7 @@ import Testing
     try make()
     try change { suites in
       for number in 0..<5 as Range<Int128> { try suites.set("a", .integer(number), in: "app") }
-      #expect(suites.versions(of: "app").map(\.value) == [.integer(0)])
+      #expect(try suites.versions(of: "app").map(\.value) == [.integer(0)])
     }
   }
 
@@ -76,7 +116,8 @@ import Testing
     let retention = HistoryRetention(versions: 3, days: 30)
     for number in 0..<9 as Range<Int128> { try set("a", .integer(number), retention) }
     try change(retention) { suites in
-      #expect(suites.versions(of: "app").map(\.value) == [.integer(5), .integer(6), .integer(7)])
+      let found = try suites.versions(of: "app")
+      #expect(found.map(\.value) == [.integer(5), .integer(6), .integer(7)])
     }
     #expect(entries == 4, "the others are gone from the cluster")
   }
@@ -89,11 +130,11 @@ import Testing
     }
     try change { suites in
       #expect(try suites.purge("app", "a") == 2)
-      #expect(suites.versions(of: "app").map(\.key) == ["b", "b"])
+      #expect(try suites.versions(of: "app").map(\.key) == ["b", "b"])
       #expect(try suites.purge(["b"], beforeRemovalFrom: "app") == 2)
       try suites.set("b", nil, in: "app")
       suites.endPurge(of: "app", isFollowed: false)
-      #expect(suites.versions(of: "app").isEmpty)
+      #expect(try suites.versions(of: "app").isEmpty)
       #expect(entries == 1)
       #expect(try suites.purge("app", nil) == 0)
     }
@@ -110,9 +151,9 @@ import Testing
       }
     }
     try change { suites in
-      #expect(suites.versions(of: "app").count == 150)
+      #expect(try suites.versions(of: "app").count == 150)
       for name in names.prefix(70) { try suites.set(name, .integer(7), in: "app") }
-      #expect(suites.versions(of: "app").count == 220)
+      #expect(try suites.versions(of: "app").count == 220)
       #expect(try suites.purge("app", nil) == 220)
     }
     #expect(entries == 150)
@@ -125,16 +166,19 @@ import Testing
     try change { suites in
       #expect(suites.keepsVersions(of: "app"))
       try suites.setKeepsVersions(false, of: "app")
-      #expect(suites.versions(of: "app").isEmpty)
+      #expect(try suites.versions(of: "app").isEmpty)
     }
     try set("a", .integer(3))
     try change { suites in
       #expect(!suites.keepsVersions(of: "app"))
-      #expect(suites.versions(of: "app").isEmpty)
+      #expect(try suites.versions(of: "app").isEmpty)
       try suites.setKeepsVersions(true, of: "app")
     }
     try set("a", .integer(4))
-    try change { #expect($0.versions(of: "app").map(\.value) == [.integer(3)]) }
+    try change { suites in
+      let found = try suites.versions(of: "app")
+      #expect(found.map(\.value) == [.integer(3)])
+    }
   }
 
   /// As with the suites of one machine: what was removed by mistake can be brought back.
@@ -148,8 +192,8 @@ import Testing
       let (names, present) = (try suites.suiteNames(), try suites.suites())
       #expect(names.isEmpty && present.isEmpty)
       #expect(try suites.read("app") == nil)
-      #expect(suites.suitesWithVersions() == ["app"])
-      #expect(suites.versions(of: "app").map(\.value) == [.integer(1)])
+      #expect(try suites.suitesWithVersions() == ["app"])
+      #expect(try suites.versions(of: "app").map(\.value) == [.integer(1)])
       expect(.notFound) { try suites.remove("app") }
       expect(.notFound) { try suites.rename("app", to: "other") }
       expect(.notPermitted(reason: "")) { try suites.discard("app") }
@@ -159,7 +203,7 @@ import Testing
     try set("a", .integer(2))
     try set("a", .integer(3))
     try change { suites in
-      #expect(suites.versions(of: "app").map(\.value) == [.integer(1), .integer(2)])
+      #expect(try suites.versions(of: "app").map(\.value) == [.integer(1), .integer(2)])
       let value = try suites.value("a", in: "app")
       #expect(value == .integer(3))
       expect(.exists) { _ = try suites.create("app") }
@@ -183,7 +227,7 @@ import Testing
     try change { suites in
       try suites.remove("app")
       #expect(try suites.purge("app", "a") == 1)
-      #expect(suites.suitesWithVersions().isEmpty)
+      #expect(try suites.suitesWithVersions().isEmpty)
     }
     #expect(store.cluster.contents.count == before)
     // One of which nothing is to be kept any more.
@@ -192,7 +236,7 @@ import Testing
     try set("a", nil)
     try change { try $0.remove("app") }
     try change(HistoryRetention(versions: 0, days: 30)) { suites in
-      _ = suites.versions(of: "app")
+      _ = try suites.versions(of: "app")
       _ = suites.prune()
     }
     #expect(store.cluster.contents.count == before)
@@ -211,9 +255,9 @@ import Testing
     try change { try $0.set("b", nil, in: "other") }
     try change { suites in
       try suites.rename("other", to: "app")
-      #expect(suites.versions(of: "app").map(\.key) == ["b"])
+      #expect(try suites.versions(of: "app").map(\.key) == ["b"])
       try suites.remove("app")
-      #expect(suites.versions(of: "app").map(\.key) == ["b"])
+      #expect(try suites.versions(of: "app").map(\.key) == ["b"])
     }
     #expect(entries == 1)
   }
@@ -223,7 +267,10 @@ import Testing
     try set("a", .data([UInt8](repeating: 1, count: 70_000)))
     try set("a", .integer(2))
     try set("a", .integer(3))
-    try change { #expect($0.versions(of: "app").map(\.value) == [.integer(2)]) }
+    try change { suites in
+      let found = try suites.versions(of: "app")
+      #expect(found.map(\.value) == [.integer(2)])
+    }
   }
 
   @Test func aVersionThatIsReplacedByAnotherIsMissed() throws {

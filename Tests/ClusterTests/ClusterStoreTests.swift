@@ -1,4 +1,3 @@
-import Cluster
 import ClusterInMemory
 import ClusterRecords
 import Dispatch
@@ -10,6 +9,8 @@ import StoreConformance
 import Suites
 import Testing
 import VaultRecords
+
+@testable import Cluster
 
 /// Devices that make a store, join it, and are taken away.
 @Suite(.timeLimit(.minutes(2))) struct ClusterStoreTests {
@@ -205,6 +206,42 @@ import VaultRecords
     #expect(try newKeychain.bytes(of: id) == Array("secret".utf8))
   }
 
+  /// Another passphrase, and none, open the same keys; a store that is open takes it over, and not from a file with other keys.
+  @Test func thePassphraseOfADeviceIsChanged() throws {
+    let open = try devices.create()
+    let path = devices.files("first").device
+    let old = try devices.passphrase("first")
+    let new = try KeychainSamples.secret("another")
+    expect(.rejected) { try open.changePassphrase(new, to: old, cost: .least) }
+    let none = try SecretBytes()
+    expect(.locked) { try open.changePassphrase(none, to: new, cost: .least) }
+    let before = try #require(try DeviceFiles.read(path))
+    try devices.locked("first").changePassphrase(old, to: new, cost: .least)
+    expect(.rejected) { try devices.locked("first").unlock(old) }
+    try devices.locked("first").unlock(new)
+    // It was opened before the change.
+    open.lock()
+    try open.unlock(new)
+    expect(.rejected) { try open.unlock(old) }
+    _ = try DeviceRecord(open.deviceRecord.span).open(new)
+    // Keys of another program's, with this device's number.
+    let foreign = try MemberSecret(id: open.device, KeychainSamples.secret(String(repeating: "x", count: 64)))
+    let file = try DeviceRecord(
+      foreign, of: open.keys.store, passphrase: try KeychainSamples.secret("theirs"), cost: .least)
+    try DeviceFiles.replace(path, with: file.encoded, durably: false)
+    expect(.rejected) { try open.unlock(try KeychainSamples.secret("theirs")) }
+    #expect(try DeviceRecord(open.deviceRecord.span).encoded != file.encoded)
+    open.lock()
+    try open.unlock(new)
+    try DeviceFiles.replace(path, with: before, durably: false)
+    try devices.locked("first").changePassphrase(old, to: none)
+    let without = try devices.locked("first")
+    #expect(!without.needsPassphrase)
+    try without.unlock(none)
+    try open.unlock(none)
+    #expect(!open.needsPassphrase)
+  }
+
   /// The process that asks a person gets the keys sealed, or not at all.
   @Test func aQuestionHasNoKeysInTheClear() throws {
     let sealed = try devices.create()
@@ -292,7 +329,7 @@ import VaultRecords
     try reader.set("m", .integer(1), in: "app")
     #expect(try reader.value("n", in: "app") == .integer(2))
     // Where a second has passed, the value after it is kept too.
-    #expect(reader.versions(of: "app").first?.value == .integer(0), "what was kept is sealed again")
+    #expect(try reader.versions(of: "app").first?.value == .integer(0), "what was kept is sealed again")
   }
 
   @Test func aRecoveryCodeMakesADevice() throws {

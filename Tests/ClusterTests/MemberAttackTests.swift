@@ -336,5 +336,47 @@ import VaultRecords
     #expect(try fresh.compareSights(fork, nil).map(\.comparison) == [.isWithheld])
     try fork.set("n", .integer(2), in: "app")
     #expect(try fresh.compareSights(fork, nil).map(\.comparison) == [.isForked])
+    // They show the record that proves it no more, also after a new start.
+    let paths = try ClusterPaths(store: "team")
+    forked.delete(paths.seen(first.device))
+    #expect(try fresh.compareSights(fork, nil).map(\.comparison) == [.isForked])
+    #expect(try fresh.otherSights()[first.device]?.isMissing == true)
+    try fresh.saveSeen()
+    let later = try ClusterStore(MemoryCluster.Client(forked), store: "team", files: devices.files("copy"))
+    try later.unlock(two)
+    #expect(try later.compareSights(nil, nil).map(\.member) == [first.device])
+    #expect(try later.otherSights()[first.device]?.isMissing == true)
+  }
+
+  /// A record that is gone, or does not open, is named; the next one ends that.
+  @Test func aRecordThatIsKeptBackIsMissed() throws {
+    let first = try devices.create()
+    let second = try devices.joined("second", first)
+    #expect(try first.otherSights().isEmpty)
+    let paths = try ClusterPaths(store: "team")
+    try second.publishSight(nil, nil)
+    #expect(try first.compareSights(nil, nil).isEmpty)
+    #expect(try first.otherSights()[second.device]?.isMissing == false)
+    devices.cluster.delete(paths.seen(second.device))
+    #expect(try first.otherSights()[second.device]?.isMissing == true)
+    try second.publishSight(nil, nil)
+    #expect(try first.otherSights()[second.device]?.isMissing == false)
+    // Put once more, it is of another version than it says.
+    let shown = try #require(devices.cluster.value(paths.seen(second.device)))
+    devices.cluster.put(shown.key, shown.value)
+    #expect(try first.otherSights()[second.device]?.isMissing == true)
+    #expect(try first.compareSights(nil, nil).isEmpty)
+    // Not where it is under keys that were given up.
+    try second.publishSight(nil, nil)
+    _ = try first.compareSights(nil, nil)
+    let suites = first.suites(propertyLists: PropertyLists())
+    let keychain = first.keychain()
+    defer {
+      suites.close()
+      keychain.close()
+    }
+    let one = try devices.passphrase("first")
+    try first.rotate(one, suites: suites, keychain: keychain)
+    #expect(try first.otherSights()[second.device]?.isMissing == false)
   }
 }

@@ -43,6 +43,38 @@ import Testing
     }
   }
 
+  /// The passphrase of a device changes while it has the store mounted: from then on the new one alone unlocks it, here and after a new start.
+  @Test func theDevicesPassphraseChangesWhileItIsMounted() async throws {
+    try await withClusterMachines { machines in
+      try machines.create()
+      let world = machines.one
+      let new = "gorse-Pd5-heron-62-meadow-3"
+      let mount = try machines.mount(world)
+      try mount.check("mkdir defaults/app; echo x > defaults/app/text")
+      func change(_ lines: String...) throws -> Output {
+        let input = Array((lines.joined(separator: "\n") + "\n").utf8)
+        return try world.sh("exec keyhole cluster passphrase", sending: input)
+      }
+      let wrong = try change("no-such-Passphrase-1", new)
+      #expect(wrong.status != 0 && wrong.error.contains("nothing was changed"), "\(wrong)")
+      let weak = try change(ClusterMachines.passphrase, "abc")
+      #expect(weak.status != 0 && weak.error.contains("weak"), "\(weak)")
+      let changed = try change(ClusterMachines.passphrase, new)
+      #expect(changed.status == 0 && changed.error.contains("delete them"), "\(changed)")
+      try mount.check("cat defaults/app/text", prints: "x\n")
+      try world.check("keyhole lock")
+      #expect(try Self.unlock(world, ClusterMachines.passphrase).status != 0)
+      let opened = try Self.unlock(world, new)
+      #expect(opened.status == 0, "\(opened)")
+      try mount.check("cat defaults/app/text", prints: "x\n")
+      _ = try mount.unmount()
+      let again = try machines.mountLocked(world)
+      #expect(try Self.unlock(world, ClusterMachines.passphrase).status != 0)
+      #expect(try Self.unlock(world, new).status == 0)
+      try again.check("cat defaults/app/text", prints: "x\n")
+    }
+  }
+
   /// The vault's passphrase changes while a store in a cluster is mounted, which is no concern of that.
   @Test func theVaultsPassphraseChangesBesideAStore() async throws {
     try await withClusterMachines { machines in

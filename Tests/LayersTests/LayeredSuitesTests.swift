@@ -93,6 +93,7 @@ import Testing
   }
 
   @Test func layersAreNamedByPartsOfPlainLetters() throws {
+    #expect(try SettingLayer("fleet/all", in: engine).suite(stored: "fleet:all::") == nil)
     for name in ["", "/", "a/", "/a", "a//b", "a:b", "ü", "a b", String(repeating: "x", count: 129)] {
       #expect(throws: StoreError.self, "\(name)") { _ = try SettingLayer(name, in: engine) }
     }

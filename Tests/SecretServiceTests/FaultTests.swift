@@ -32,7 +32,9 @@ import Testing
     let nothing = try KeychainSamples.secret("")
     #expect(
       throws: StoreError.accessDenied(
-        reason: "the keyring stayed locked: its prompt was closed, or had no display")
+        reason:
+          "the keyring stayed locked: its prompt was closed, or had no display; `keyhole mount --keep -o keychain=vault` uses Keyhole's own vault"
+      )
     ) {
       try engine.unlock(nothing)
     }

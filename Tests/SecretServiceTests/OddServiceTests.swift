@@ -81,7 +81,9 @@ import Testing
     #expect(throws: StoreError.locked) { try engine.items() }
     #expect(
       throws: StoreError.accessDenied(
-        reason: "the keyring stayed locked: its prompt was closed, or had no display")
+        reason:
+          "the keyring stayed locked: its prompt was closed, or had no display; `keyhole mount --keep -o keychain=vault` uses Keyhole's own vault"
+      )
     ) {
       try engine.unlock(KeychainSamples.secret(""))
     }
@@ -101,7 +103,9 @@ import Testing
     } else {
       #expect(
         throws: StoreError.accessDenied(
-          reason: "the keyring stayed locked: its prompt was closed, or had no display")
+          reason:
+            "the keyring stayed locked: its prompt was closed, or had no display; `keyhole mount --keep -o keychain=vault` uses Keyhole's own vault"
+        )
       ) {
         try engine.remove([item.id])
       }

@@ -288,7 +288,7 @@ import Testing
     sandbox.write(plist(""), to: sandbox.path("a"))
     follower.refresh("a")
     #expect(engine().versions(of: "a").last?.changes == .removal)
-    try follower.restore(try #require(engine().versions(of: "a").last), in: "a")
+    try follower.restore([try #require(engine().versions(of: "a").last)], in: "a")
     #expect(try engine().values("a") == ["k": .integer(3)])
   }
 

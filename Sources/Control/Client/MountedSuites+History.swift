@@ -26,14 +26,19 @@ extension MountedSuites: VersionedSuites {
   /// Does nothing: the mount's configuration says how much is kept.
   package func keep(_ retention: HistoryRetention) {}
 
-  package func versions(of suite: ExactString) -> [SettingVersion] {
-    guard case .versions(let versions)? = try? reply(to: .versions(suite)) else { return [] }
+  package func versions(of suite: ExactString) throws(StoreError) -> [SettingVersion] {
+    guard case .versions(let versions) = try historyReply(to: .versions(suite)) else { return [] }
     return versions
   }
 
-  package func suitesWithVersions() -> [ExactString] {
-    guard case .suites(let suites)? = try? reply(to: .suites) else { return [] }
+  package func suitesWithVersions() throws(StoreError) -> [ExactString] {
+    guard case .suites(let suites) = try historyReply(to: .suites) else { return [] }
     return suites
+  }
+
+  /// nil: the mount keeps no values.
+  private func historyReply(to request: SuiteHistoryRequest) throws(StoreError) -> SuiteHistoryReply? {
+    do throws(StoreError) { return try reply(to: request) } catch .noHistory { return nil }
   }
 
   @discardableResult

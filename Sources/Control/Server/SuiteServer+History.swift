@@ -9,8 +9,8 @@ extension SuiteServer {
     }
     switch request {
     case .retention: return .suites(.history(.retention(history.retention)))
-    case .versions(let suite): return .suites(.history(.versions(history.versions(of: suite))))
-    case .suites: return .suites(.history(.suites(history.suitesWithVersions())))
+    case .versions(let suite): return .suites(.history(.versions(try history.versions(of: suite))))
+    case .suites: return .suites(.history(.suites(try history.suitesWithVersions())))
     case .keepsVersions(let suite): return .suites(.history(.keeps(history.keepsVersions(of: suite))))
     case .purge(let suite, let key):
       try requireWritable()

@@ -14,12 +14,15 @@ extension LayeredSuites: VersionedSuites {
   package func keep(_ retention: HistoryRetention) { kept?.keep(retention) }
 
   /// Without those that stand for a removed key: it had no value then.
-  package func versions(of suite: ExactString) -> [SettingVersion] {
-    (kept?.versions(of: top.stored(suite)) ?? []).filter { $0.value != SettingLayers.tombstone }
+  package func versions(of suite: ExactString) throws(StoreError) -> [SettingVersion] {
+    try (kept?.versions(of: top.stored(suite)) ?? []).filter { $0.value != SettingLayers.tombstone }
   }
 
-  package func suitesWithVersions() -> [ExactString] {
-    (kept?.suitesWithVersions() ?? []).compactMap(top.suite(stored:)).filter { !versions(of: $0).isEmpty }
+  package func suitesWithVersions() throws(StoreError) -> [ExactString] {
+    var found: [ExactString] = []
+    for suite in try (kept?.suitesWithVersions() ?? []).compactMap(top.suite(stored:))
+    where try !versions(of: suite).isEmpty { found.append(suite) }
+    return found
   }
 
   @discardableResult

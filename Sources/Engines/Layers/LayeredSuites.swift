@@ -148,6 +148,8 @@ package final class LayeredSuites: SuiteEngine {
     return states.isEmpty ? nil : states.contains(true)
   }
 
+  package var largestValue: Int? { top.engine.largestValue }
+
   package func synchronize(_ suite: ExactString) throws(StoreError) {
     try top.engine.synchronize(top.stored(suite))
   }

@@ -49,7 +49,8 @@ package struct SettingLayer: Sendable {
   package func suite(stored: ExactString) -> ExactString? {
     guard !prefix.isEmpty else { return stored }
     let text = stored.string
-    guard text.utf8.starts(with: prefix.utf8) else { return nil }
+    // No suite has an empty name, whatever the engine has.
+    guard text.utf8.starts(with: prefix.utf8), text.utf8.count > prefix.utf8.count else { return nil }
     return ExactString(String(decoding: text.utf8.dropFirst(prefix.utf8.count), as: UTF8.self))
   }
 

@@ -1,3 +1,7 @@
+import Dispatch
+import Platform
+import Synchronization
+
 // Leases and the servers themselves.
 
 /// A cluster with leases: keys that are put with one are deleted when it ends.
@@ -47,16 +51,29 @@ extension EtcdCluster: LeasingCluster {
 }
 
 extension EtcdCluster {
-  /// The state of each server as it says itself, or why it does not, in the order of the configuration. It takes `deadline` at most, of which
-  /// each server gets its part.
-  package func memberStatus() -> [(EtcdEndpoint, Result<MemberStatus, ClusterError>)] {
-    let patience = deadline / max(1, configuration.endpoints.count)
-    return configuration.endpoints.map { endpoint in
-      let status = Result { () throws(ClusterError) in
-        let channel = try Channel(to: endpoint, configuration.security)
-        return try self.status(on: channel, until: .now + patience, CallInterruption())
+  /// The state of each server as it says itself, or why it does not, in the order of the configuration: all are asked at once, and get
+  /// `patience`.
+  package func memberStatus(
+    within patience: Duration = .seconds(2)
+  ) -> [(EtcdEndpoint, Result<MemberStatus, ClusterError>)] {
+    let endpoints = configuration.endpoints
+    let results = Mutex<[Result<MemberStatus, ClusterError>?]>(Array(repeating: nil, count: endpoints.count))
+    let running = DispatchGroup()
+    for (index, endpoint) in endpoints.enumerated() {
+      running.enter()
+      let ask: @Sendable () -> Void = { [self] in
+        let status = Result { () throws(ClusterError) in
+          let channel = try Channel(to: endpoint, configuration.security)
+          return try self.status(on: channel, until: .now + patience, CallInterruption())
+        }
+        results.withLock { $0[index] = status }
+        running.leave()
       }
-      return (endpoint, status)
+      if !ThreadID.start(ask) { ask() }
+    }
+    running.wait()
+    return zip(endpoints, results.withLock { $0 }).map { endpoint, status in
+      (endpoint, status ?? .failure(.unavailable("it does not answer")))
     }
   }
 }

@@ -49,7 +49,10 @@ struct EnvironmentFormat {
     for (suite, settings) in contents.suites {
       for setting in settings {
         let path = "defaults/\(suite)/\(setting.key)"
-        if case .data = setting.value { throw FormatError("\(path) is data, which no variable can hold") }
+        // An empty value has no type of its own: without bytes it is text too.
+        if case .data(let bytes) = setting.value, !bytes.isEmpty {
+          throw FormatError("\(path) is data, which no variable can hold")
+        }
         try claim(Self.name([setting.key.string]), path, &taken)
       }
     }
@@ -149,13 +152,14 @@ enum EnvironmentText {
     var position = source.starts("\u{FEFF}") ? 3 : 0
     var line = 1
     while position < source.count {
-      defer { line += 1 }
+      let first = line
       let end = endOfValue(source, position)
+      line &+= 1 &+ (position..<min(end, source.count)).count { source[$0] == UInt8(ascii: "\n") }
       let range = trimmed(source, position..<end)
       position = end + 1
       guard !range.isEmpty, source[range.lowerBound] != UInt8(ascii: "#") else { continue }
       guard let variable = variable(source, range) else {
-        throw FormatError("variable \(line) is not of the form NAME=value")
+        throw FormatError("line \(first) is not of the form NAME=value")
       }
       variables.append(variable)
     }

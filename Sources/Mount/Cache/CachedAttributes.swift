@@ -1,3 +1,5 @@
+import Platform
+
 /// Which values' sizes the kernel may have in the attributes that it caches of each file.
 ///
 /// A read through the page cache, and fstat(2), take the size from the cached attributes. So an open that serves another
@@ -45,7 +47,7 @@ struct CachedAttributes: Sendable {
 
   private var entries: [UInt64: Entry] = [:]
   /// The value of the replies since the last drop, by file: there is one for each file that was listed.
-  private var versions: [UInt64: UInt64] = [:]
+  private var versions = NumberTable<UInt64>()
 
   private mutating func change(_ file: UInt64, _ body: (inout Entry) -> Void) {
     guard let index = entries.index(forKey: file) else { return }
@@ -75,7 +77,7 @@ struct CachedAttributes: Sendable {
       isKept = version != nil
     }
     guard isKept, let version else { return false }
-    let last = versions.updateValue(version, forKey: reply.file)
+    let last = versions.updateValue(version, for: reply.file)
     if last != nil, last != version { entries[reply.file, default: Entry()].isAmbiguous = true }
     return true
   }

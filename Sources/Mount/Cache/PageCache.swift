@@ -1,3 +1,4 @@
+import Platform
 import Synchronization
 
 /// Which values the kernel's page cache may hold.
@@ -63,7 +64,7 @@ struct PageCache: Sendable {
   private var pages: [UInt64: Page] = [:]
   /// The value that the kernel's cache surely holds of a file that is neither. There is one for each file that was read, so it is
   /// nothing else; of a file in `pages` it does not count.
-  private var settled: [UInt64: UInt64] = [:]
+  private var settled = NumberTable<UInt64>()
   private var waits: UInt64 = 0
 
   /// A reader of `version` opens the file.

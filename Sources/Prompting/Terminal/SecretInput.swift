@@ -28,15 +28,27 @@ package enum SecretInput {
     try typed(prompt) { try readLine(limit: limit) }
   }
 
+  /// Where standard error is no terminal, the question is written to the one that the person types on: else nothing would show that it is there.
   private static func typed<Line: ~Copyable>(_ prompt: String, _ read: () throws -> Line) throws -> Line {
+    guard !StandardStream.errors.isTerminal, let terminal = try? openTerminal() else {
+      return try typed(on: StandardStream.errors.number, StandardError.write, prompt, read)
+    }
+    let number = terminal.number
+    return try typed(on: number, { try? Files.write(Array($0.utf8).span, to: number) }, prompt, read)
+  }
+
+  private static func typed<Line: ~Copyable>(
+    on output: Int32, _ write: (String) -> Void, _ prompt: String, _ read: () throws -> Line
+  ) throws -> Line {
+    let prompt = prompt.escapedForTerminal
     let line = try HiddenTyping.run(on: StandardStream.input.number) {
       // A user who types at once must find the echo off, and earlier input must be dropped.
-      try HiddenTyping.showingAgain(prompt.visible, on: StandardStream.errors.number) {
-        StandardError.write(prompt)
+      try HiddenTyping.showingAgain(prompt, on: output) {
+        write(prompt)
         return try read()
       }
     }
-    StandardError.write("\n")
+    write("\n")
     return line
   }
 

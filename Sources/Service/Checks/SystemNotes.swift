@@ -103,7 +103,9 @@ enum SystemNotes {
     return [
       Note(
         subject: "Secret Service", reason: "it has no collection yet",
-        remedy: "the first secret that is stored makes one; the service asks for its password then")
+        remedy:
+          "the first secret that is stored makes one; the service asks for its password then, which takes a display. Without one, `keyhole mount --keep -o keychain=vault` uses Keyhole's own vault"
+      )
     ]
   }
 

@@ -1,7 +1,7 @@
 import Cluster
 import ClusterAccess
 import ClusterRecords
-import Control
+package import Control
 import EtcdClient
 import KeychainSelection
 package import Model
@@ -55,6 +55,47 @@ extension ClusterDevice {
     guard let places = try? StoragePaths.current() else { return nil }
     return MountRegistration.serving(in: places.runtime).lazy.compactMap { try? RunningMount($0) }.first {
       $0.store == address.text
+    }
+  }
+
+  /// The mounts of this store that run, by any address of it.
+  package func mounts() -> [MountRegistration] {
+    guard let places = try? StoragePaths.current() else { return [] }
+    return MountRegistration.serving(in: places.runtime).filter { mount in
+      let text = (try? RunningMount(mount))?.store
+      return text.flatMap { ClusterAddress($0) }?.store == address.store
+    }
+  }
+
+  /// The file of this device's keys.
+  package var file: String { folders.files(of: address.store).device }
+
+  /// Whether a passphrase seals this device's keys. - Throws: `Failure`.
+  package var takesPassphrase: Bool {
+    get throws {
+      let (store, cluster) = try open()
+      defer { cluster.close() }
+      return store.needsPassphrase
+    }
+  }
+
+  /// - Throws: `rejected` for another passphrase than this device's, `locked` for an empty one.
+  package func check(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    let cluster = address.cluster(login)
+    defer { cluster.close() }
+    try ClusterStore(cluster, store: address.store, files: folders.files(of: address.store)).check(passphrase)
+  }
+
+  /// Seals this device's keys by another passphrase, or by none where that is empty. - Throws: `Failure`.
+  package func changePassphrase(
+    _ present: borrowing SecretBytes, to new: borrowing SecretBytes
+  ) throws {
+    let (store, cluster) = try open()
+    defer { cluster.close() }
+    try attempt { () throws(StoreError) in
+      do throws(StoreError) { try store.changePassphrase(present, to: new) } catch .rejected {
+        throw .accessDenied(reason: "this is not this device's passphrase; nothing was changed")
+      }
     }
   }
 
@@ -175,8 +216,8 @@ extension ClusterDevice {
     }
   }
 
-  /// A line for each server, and whether one of them answers. It takes five seconds at most.
-  package func servers() -> [(line: String, answers: Bool)] {
+  /// A line for each server, whether it answers, and whether it has a leader: without one there is no majority. It takes two seconds at most.
+  package func servers() -> [(line: String, answers: Bool, hasLeader: Bool)] {
     let cluster = address.cluster(login)
     defer { cluster.close() }
     return cluster.memberStatus().map { endpoint, status in
@@ -187,8 +228,9 @@ extension ClusterDevice {
         let errors = status.errors.isEmpty ? "" : "; " + status.errors.joined(separator: "; ")
         let line =
           "\(endpoint.description)  etcd \(status.version), \(role), \(status.fileSize >> 10) KiB\(errors)"
-        return (line, true)
-      case .failure(let error): return ("\(endpoint.description)  does not answer: \(error.reason)", false)
+        return (line, true, status.leader != 0)
+      case .failure(let error):
+        return ("\(endpoint.description)  does not answer: \(error.reason)", false, false)
       }
     }
   }

@@ -13,7 +13,8 @@ extension TreeSession {
   func settingValues(of keys: [ExactString: Set<ExactString>]) -> Set<SettingValue> {
     var values: Set<SettingValue> = []
     for (suite, keys) in keys {
-      for version in settings.engine.history?.versions(of: suite) ?? [] where keys.contains(version.key) {
+      for version in (try? settings.engine.history?.versions(of: suite)) ?? []
+      where keys.contains(version.key) {
         values.insert(version.value)
       }
       guard let present = snapshot(of: suite)?.entries else { continue }
@@ -25,8 +26,8 @@ extension TreeSession {
   /// The paths of keys that are gone and of which one of these values is kept; sorted.
   package func removedKeys(having values: Set<SettingValue>) -> [String] {
     guard !values.isEmpty else { return [] }
-    let paths = (settings.engine.history?.suitesWithVersions() ?? []).flatMap { suite in
-      let kept = settings.engine.history?.versions(of: suite) ?? []
+    let paths = ((try? settings.engine.history?.suitesWithVersions()) ?? []).flatMap { suite in
+      let kept = (try? settings.engine.history?.versions(of: suite)) ?? []
       let keys = Set(kept.filter { values.contains($0.value) }.map(\.key))
       let present = keys.isEmpty ? nil : snapshot(of: suite)?.entries
       return keys.filter { present?[$0] == nil }.map { key in

@@ -23,6 +23,15 @@ package struct VersionEntry: Sendable {
   }
 }
 
+/// Settings and items that were removed, and of which a version is kept.
+package struct RemovedEntries {
+  fileprivate var settings: [(suite: ExactString, versions: [SettingVersion])] = []
+  fileprivate var items: [TreePath] = []
+
+  package var count: Int { settings.reduce(items.count) { $0 + $1.versions.count } }
+  package var isEmpty: Bool { settings.isEmpty && items.isEmpty }
+}
+
 /// The earlier versions of what stands at a path.
 extension TreeSession {
   /// The versions of an item or a key, the oldest first; empty: nothing is kept of it.
@@ -30,7 +39,8 @@ extension TreeSession {
   /// - Throws: `Failure` for a path of another kind, and for a keychain that keeps no versions.
   package func versions(at path: TreePath) throws -> [VersionEntry] {
     if let (suite, key) = try key(at: path) {
-      return settings.versions(of: key, in: suite).map { VersionEntry($0, settings.codec) }
+      return try attempt(path) { () throws(StoreError) in try settings.versions(of: key, in: suite) }
+        .map { VersionEntry($0, settings.codec) }
     }
     return try itemVersions(at: path).map { VersionEntry($0) }
   }
@@ -43,9 +53,9 @@ extension TreeSession {
   /// Every path below a folder of which something is kept; sorted.
   package func pathsWithHistory(below path: TreePath) throws -> [String] {
     switch path.components.first {
-    case "defaults": return keysWithHistory(below: path)
+    case "defaults": return try keysWithHistory(below: path)
     case "keychain", "views": return try itemsWithHistory(below: path)
-    case nil: return keysWithHistory(below: path) + (keepsItems ? try itemsWithHistory(below: path) : [])
+    case nil: return try keysWithHistory(below: path) + (keepsItems ? itemsWithHistory(below: path) : [])
     default: throw Failure(path.string, "there is nothing of this name")
     }
   }
@@ -53,13 +63,29 @@ extension TreeSession {
   /// Whether the keychain keeps versions of its items.
   package var keepsItems: Bool { stores.keychain?.engine.history != nil }
 
-  private func keysWithHistory(below path: TreePath) -> [String] {
-    let keys = (settings.engine.history?.suitesWithVersions() ?? []).flatMap { suite in
-      Set((settings.engine.history?.versions(of: suite) ?? []).map(\.key)).map { key in
-        "defaults/\(PathName(suite).string)/\(PathName(key).string)"
-      }
+  private func keysWithHistory(below path: TreePath) throws -> [String] {
+    let keys = try settingVersions(below: path).flatMap { suite, versions in
+      Set(versions.map(\.key)).map { Self.path(of: $0, in: suite) }
     }
     return keys.filter { path.isAbove($0) }.sorted()
+  }
+
+  private static func path(of key: ExactString, in suite: ExactString) -> String {
+    "defaults/\(PathName(suite).string)/\(PathName(key).string)"
+  }
+
+  /// All that is kept of settings, by their suites; of a path below one suite, that of this suite alone.
+  private func settingVersions(below path: TreePath) throws -> [(ExactString, [SettingVersion])] {
+    let one = path.components.count > 1 ? try name(path, 1) : nil
+    return try attempt(path) { () throws(StoreError) in
+      guard let history = settings.engine.history else { return [] }
+      var found: [(ExactString, [SettingVersion])] = []
+      let suites = if let one { [one] } else { try history.suitesWithVersions() }
+      for suite in suites {
+        found.append((suite, try history.versions(of: suite)))
+      }
+      return found
+    }
   }
 
   private func itemsWithHistory(below path: TreePath) throws -> [String] {
@@ -142,8 +168,9 @@ extension TreeSession {
   private func restore(
     _ key: ExactString, of suite: ExactString, _ path: TreePath, _ number: UInt64?
   ) throws -> VersionEntry {
-    let version = try Self.version(number, of: settings.versions(of: key, in: suite), \.number, path)
-    try attempt(path) { () throws(StoreError) in try settings.restore(version, in: suite) }
+    let versions = try attempt(path) { () throws(StoreError) in try settings.versions(of: key, in: suite) }
+    let version = try Self.version(number, of: versions, \.number, path)
+    try attempt(path) { () throws(StoreError) in try settings.restore([version], in: suite) }
     return VersionEntry(version, settings.codec)
   }
 
@@ -181,11 +208,43 @@ extension TreeSession {
     path.isKey || path.isInItem || path.view != nil
   }
 
-  /// Every path below a folder whose last change was a removal; sorted.
-  package func removedPaths(below path: TreePath) throws -> [TreePath] {
-    try pathsWithHistory(below: path).map { TreePath($0) }.filter { kept in
+  /// All below a folder whose last change was a removal.
+  package func removed(below path: TreePath) throws -> RemovedEntries {
+    var removed = RemovedEntries()
+    if path.components.isEmpty || path.components.first == "defaults" {
+      for (suite, versions) in try settingVersions(below: path) {
+        let last = Dictionary(versions.map { ($0.key, $0) }) { $1 }.values.filter { version in
+          version.changes.contains(.removal) && path.isAbove(Self.path(of: version.key, in: suite))
+        }
+        guard !last.isEmpty else { continue }
+        let present = try attempt(path) { () throws(StoreError) in
+          try settings.existingSuite(suite)?.fetch()?.entries
+        }
+        let gone = last.filter { present?[$0.key] == nil }
+        if !gone.isEmpty { removed.settings.append((suite, gone)) }
+      }
+    }
+    guard path.components.first != "defaults", !path.components.isEmpty || keepsItems else { return removed }
+    removed.items = try itemsWithHistory(below: path).map { TreePath($0) }.filter { kept in
       guard try versions(at: kept).last?.changes.contains(.removal) == true else { return false }
       return (try? existingNode(at: kept)) == nil
+    }
+    return removed
+  }
+
+  /// Brings them back: the settings of a suite in one change. `advance` is called after each with the number of those that are back.
+  package func bringBack(_ removed: RemovedEntries, _ advance: (Int) -> Void) throws {
+    var count = 0
+    for (suite, versions) in removed.settings {
+      let path = TreePath("defaults/" + PathName(suite).string)
+      try attempt(path) { () throws(StoreError) in try settings.restore(versions, in: suite) }
+      count += versions.count
+      advance(count)
+    }
+    for path in removed.items {
+      try restore(path, nil)
+      count += 1
+      advance(count)
     }
   }
 
@@ -210,7 +269,10 @@ extension TreeSession {
   /// Deletes the versions of all items and keys. - Returns: how many.
   package func purgeAll() throws -> Int {
     var count = 0
-    for suite in settings.engine.history?.suitesWithVersions() ?? [] {
+    let suites = try attempt(TreePath("defaults")) { () throws(StoreError) in
+      try settings.engine.history?.suitesWithVersions() ?? []
+    }
+    for suite in suites {
       let path = TreePath("defaults/" + PathName(suite).string)
       count += try attempt(path) { () throws(StoreError) in
         try settings.engine.history?.purge(suite, nil) ?? 0

@@ -111,6 +111,18 @@ extension OpenedPath {
     return try TreeSession(for: path, settings)
   }
 
+  /// The mount whose settings and keychain commands use, where others that show other keychains run too; nil: there are none.
+  package static func mountOfCommands() -> String? {
+    guard let folders = UserFolders.current() else { return nil }
+    let mounts = MountRegistration.all(in: folders.runtime).filter(\.isAlive)
+    guard let present = mounts.last,
+      mounts.contains(where: {
+        $0.keychain.choice != present.keychain.choice || $0.keychain.vault != present.keychain.vault
+      })
+    else { return nil }
+    return present.path
+  }
+
   /// Commands open the keychain of the newest mount.
   private static func requireSameKeychain(
     _ mount: String, _ path: TreePath, _ places: StoragePaths
@@ -211,7 +223,8 @@ extension OpenedPath {
       shortNames == .none
       ? "it is no path of the tree; these begin with `defaults/` or `keychain/`, as in keychain/generic/SERVICE/ACCOUNT"
       : "there is no such file, and no item has this short name; `keyhole ls` shows what is there"
-    return Failure(text, reason, .notFound)
+    let others = mountOfCommands().map { ". Commands use \($0), which was mounted last" } ?? ""
+    return Failure(text, reason + others, .notFound)
   }
 }
 

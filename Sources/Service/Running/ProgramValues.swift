@@ -163,7 +163,8 @@ extension ProgramValues {
     guard ProgramValue.isVariableName(path.name) else {
       throw Failure(
         path.string,
-        "\(path.name) can't be the name of a variable (A-Z, a-z, 0-9 and _); give it one: NAME=\(path.string)"
+        "\(path.name) can't be the name of a variable (A-Z, a-z, 0-9 and _); give it one, and name the others too in the place of their folder: "
+          + "NAME=\(path.string.quotedForShell)"
       )
     }
     return path.name

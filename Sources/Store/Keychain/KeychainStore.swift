@@ -22,6 +22,8 @@ public actor KeychainStore {
   /// Whether secrets and changes come from another process, which may hang: then only threads that may wait
   /// some seconds should ask for them.
   public nonisolated let mayBlock: Bool
+  /// Whether the servers of a cluster are asked for each secret, which may take some seconds.
+  public nonisolated let asksServers: Bool
   /// Whether the process that serves the keychain decides at each call who gets a secret; else this store does.
   nonisolated let isDecidedElsewhere: Bool
   nonisolated let executor = QueueExecutor(label: "keyhole.keychain")
@@ -61,6 +63,7 @@ public actor KeychainStore {
     self.feed = feed
     remote = engine.remote
     mayBlock = remote != nil
+    asksServers = engine.isStale != nil
     isDecidedElsewhere = remote?.decidesAccess ?? false
   }
 

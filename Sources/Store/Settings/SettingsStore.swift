@@ -27,6 +27,9 @@ public final class SettingsStore: Sendable {
     codec = SettingCodec(propertyLists: engine.propertyLists)
   }
 
+  /// Whether suites are read from the servers of a cluster, which may take some seconds.
+  public var asksServers: Bool { engine.isStale != nil }
+
   /// The suite of that name, which may or may not exist; always the same object for the same name.
   public func suite(_ name: ExactString) -> SuiteStore {
     open.withLock { open in

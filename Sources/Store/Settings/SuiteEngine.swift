@@ -70,6 +70,9 @@ public protocol SuiteEngine: Sendable {
   /// on this machine.
   var isStale: Bool? { get }
 
+  /// The most bytes of a value that it keeps: those of a string or of data, the encoding of another one. nil: as many as the store allows.
+  var largestValue: Int? { get }
+
   /// Takes note of the contents that are shown of a suite: an engine that keeps the same ones in memory can keep these instead, and
   /// so share them.
   func share(_ contents: SuiteContents, of suite: ExactString)
@@ -109,6 +112,9 @@ extension SuiteEngine {
 
   /// nil.
   public var isStale: Bool? { nil }
+
+  /// nil.
+  public var largestValue: Int? { nil }
 
   /// Does nothing: no contents are kept.
   public func share(_ contents: SuiteContents, of suite: ExactString) {}

@@ -8,11 +8,15 @@ public protocol VersionedSuites: Sendable {
   /// From now on this process keeps so much.
   func keep(_ retention: HistoryRetention)
 
-  /// The values that keys of a suite had, the oldest first; also of a suite that is gone.
-  func versions(of suite: ExactString) -> [SettingVersion]
+  /// The values that keys of a suite had, the oldest first; also of a suite that is gone. None are kept: empty.
+  ///
+  /// - Throws: `unreachable`, `locked`, `damaged` where that can't be found out.
+  func versions(of suite: ExactString) throws(StoreError) -> [SettingVersion]
 
   /// The suites of which something is kept, in no order.
-  func suitesWithVersions() -> [ExactString]
+  ///
+  /// - Throws: as `versions`.
+  func suitesWithVersions() throws(StoreError) -> [ExactString]
 
   /// Deletes what is kept of a key, or, with nil, of all keys of a suite.
   ///
@@ -69,15 +73,19 @@ public struct SettingVersion: Hashable, Sendable {
 
 extension SettingsStore {
   /// The values that a key had, the oldest first; empty where the engine keeps none.
-  public func versions(of key: ExactString, in suite: ExactString) -> [SettingVersion] {
-    engine.history?.versions(of: suite).filter { $0.key == key } ?? []
+  ///
+  /// - Throws: `unreachable`, `locked`, `damaged` where that can't be found out.
+  public func versions(of key: ExactString, in suite: ExactString) throws(StoreError) -> [SettingVersion] {
+    try engine.history?.versions(of: suite).filter { $0.key == key } ?? []
   }
 
-  /// Gives a key a value that it had, which is a change like any other; makes the suite where it is gone.
+  /// Gives keys values that they had, which is one change like any other; makes the suite where it is gone.
   ///
   /// - Throws: `readOnly`, `noSpace`, `damaged`, and the system's errors.
-  public func restore(_ version: SettingVersion, in suite: ExactString) throws(StoreError) {
+  public func restore(_ versions: [SettingVersion], in suite: ExactString) throws(StoreError) {
     if try existingSuite(suite) == nil { try createSuite(suite) }
-    try self.suite(suite).update { $0.settings[version.key] = Setting(version.value) }
+    try self.suite(suite).update { contents in
+      for version in versions { contents.settings[version.key] = Setting(version.value) }
+    }
   }
 }

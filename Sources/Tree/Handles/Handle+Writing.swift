@@ -76,7 +76,10 @@ extension Handle {
     }
   }
 
-  private var limit: Int { node.isSecret ? FileTree.secretLimit : FileTree.settingLimit }
+  private var limit: Int {
+    node.isSecret
+      ? FileTree.secretLimit : tree.limit(of: node, declaredType: state.withLock { $0.declaredType })
+  }
 
   private func requireUnspoilt() throws(StoreError) {
     if let error = state.withLock({ $0.fate.error }) { throw error }

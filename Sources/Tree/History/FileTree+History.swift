@@ -61,7 +61,7 @@ extension FileTree {
     case .top:
       let views: [Place] = viewFolders.isEmpty ? [] : [.history(.views)]
       return [.history(.defaults)] + (keychain == nil ? [] : [.history(.keychain)]) + views
-    case .defaults, .suite, .key: return settingPlaces(in: history)
+    case .defaults, .suite, .key: return try settingPlaces(in: history)
     case .keychain: return ItemClass.allCases.map { .history(.itemClass($0)) }
     case .itemClass(.other): return try items(in: nil, of: .other).map { .history(.item($0)) }
     case .itemClass(let itemClass):
@@ -104,7 +104,7 @@ extension FileTree {
   func existsInHistory(_ history: HistoryPlace) throws(StoreError) -> Bool {
     switch history {
     case .top, .defaults: true
-    case .suite, .key, .setting: settingExists(history)
+    case .suite, .key, .setting: try settingExists(history)
     case .keychain, .itemClass: keychain != nil
     case .views: !viewFolders.isEmpty
     case .view(let name): try !versions(ofView: name).isEmpty

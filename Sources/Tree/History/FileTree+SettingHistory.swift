@@ -3,29 +3,29 @@ import Store
 
 // `.keyhole/history/defaults`: the values that keys had, as the text of their files.
 extension FileTree {
-  func settingPlaces(in history: HistoryPlace) -> [Place] {
+  func settingPlaces(in history: HistoryPlace) throws(StoreError) -> [Place] {
     switch history {
-    case .defaults: (settings.engine.history?.suitesWithVersions() ?? []).map { .history(.suite($0)) }
+    case .defaults: try (settings.engine.history?.suitesWithVersions() ?? []).map { .history(.suite($0)) }
     case .suite(let suite):
-      Set((settings.engine.history?.versions(of: suite) ?? []).map(\.key)).map { key in
+      try Set((settings.engine.history?.versions(of: suite) ?? []).map(\.key)).map { key in
         .history(.key(KeyPlace(suite: suite, key: key)))
       }
     case .key(let key):
-      settings.versions(of: key.key, in: key.suite).map { .history(.setting(key, $0.number)) }
+      try settings.versions(of: key.key, in: key.suite).map { .history(.setting(key, $0.number)) }
     default: []
     }
   }
 
-  func settingExists(_ history: HistoryPlace) -> Bool {
+  func settingExists(_ history: HistoryPlace) throws(StoreError) -> Bool {
     switch history {
     case .setting(let key, let number):
-      settings.versions(of: key.key, in: key.suite).contains { $0.number == number }
-    default: !settingPlaces(in: history).isEmpty
+      try settings.versions(of: key.key, in: key.suite).contains { $0.number == number }
+    default: try !settingPlaces(in: history).isEmpty
     }
   }
 
   func settingVersion(_ number: UInt64, of key: KeyPlace) throws(StoreError) -> SettingVersion {
-    let version = settings.versions(of: key.key, in: key.suite).first { $0.number == number }
+    let version = try settings.versions(of: key.key, in: key.suite).first { $0.number == number }
     guard let version else { throw .notFound }
     return version
   }

@@ -1,3 +1,4 @@
+import Platform
 import Synchronization
 
 /// Every node that is known, by number and by place, and the numbers of those that were dropped.
@@ -7,7 +8,7 @@ import Synchronization
 /// names of a million have the same one is as likely as 1 in 37 million, and a number that would be found by
 /// another's name is kept in its node.
 struct NodeTable: Sendable {
-  private var byNumber = NodeSet()
+  private var byNumber = NumberTable<Node>()
   private var byPlace = NodeSet()
   private var dropped: [UInt64: UInt64] = [:]
   private var last: UInt64 = 1
@@ -17,7 +18,7 @@ struct NodeTable: Sendable {
   }
 
   subscript(number: UInt64) -> Node? {
-    byNumber.first(Self.hash(number)) { $0.number == number }
+    byNumber[number]
   }
 
   func known(_ place: Place) -> Node? {
@@ -25,7 +26,7 @@ struct NodeTable: Sendable {
   }
 
   /// Every node, in no particular order.
-  var all: [Node] { byNumber.all }
+  var all: [Node] { byNumber.values }
 
   /// The node at `place`, which is new where it was not asked for yet.
   mutating func node(at place: Place) -> Node {
@@ -91,7 +92,7 @@ extension NodeTable {
 
   private mutating func restored(_ node: Node) -> Node {
     let place = node.place
-    byNumber.insert(node, Self.hash(node.number))
+    byNumber[node.number] = node
     guard let name = name(of: place), dropped[name] == node.number else {
       // Another file has got its name.
       node.state.withLock { $0.isRemoved = true }
@@ -121,18 +122,16 @@ extension NodeTable {
       byPlace.remove(node, Self.hash(place))
       dropped[name] = node.number
     }
-    byNumber.remove(node, Self.hash(node.number))
+    byNumber[node.number] = nil
   }
 }
 
 // Hashes and numbers.
 extension NodeTable {
-  private static func hash(_ number: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: number) }
-
   private static func hash(_ place: Place) -> UInt32 { UInt32(truncatingIfNeeded: place.hashValue) }
 
   private mutating func insert(_ node: Node, at place: Place) {
-    byNumber.insert(node, Self.hash(node.number))
+    byNumber[node.number] = node
     byPlace.insert(node, Self.hash(place))
   }
 

@@ -97,7 +97,7 @@ import Testing
       try keyhole.check(
         "keyhole unlock 2>&1; echo $?",
         prints:
-          "keyhole: \(keyhole.mount): access was denied: the keyring stayed locked: its prompt was closed, or had no display\n5\n"
+          "keyhole: \(keyhole.mount): access was denied: the keyring stayed locked: its prompt was closed, or had no display; `keyhole mount --keep -o keychain=vault` uses Keyhole's own vault\n5\n"
       )
     }
   }

@@ -6,7 +6,7 @@ import VaultRecords
 /// as many. The ids are random, or codes that are as good as random, so that no hash is needed.
 struct IDTable<Value: Sendable>: Sendable {
   private var rows: [(id: ItemKey, value: Value)] = []
-  /// A power of two of slots, of which at most three quarters are taken: 1 more than the row of the id whose place it is, or of one
+  /// A power of two of slots, of which at most seven eighths are taken: 1 more than the row of the id whose place it is, or of one
   /// before it (linear probing); 0: none.
   private var slots: [UInt32] = Array(repeating: 0, count: IDTable.fewestSlots)
 
@@ -68,7 +68,7 @@ struct IDTable<Value: Sendable>: Sendable {
 extension IDTable {
   private static func slotCount(for count: Int) -> Int {
     var slots = fewestSlots
-    while slots * 3 < count * 4 { slots *= 2 }
+    while slots * 7 < count * 8 { slots *= 2 }
     return slots
   }
 

@@ -1,6 +1,17 @@
 package import Model
 import Synchronization
 
+extension Timestamp {
+  /// The time at which a state is replaced now that was stored at `stored`, after an earlier one that was replaced at `earlier`: by this device's
+  /// clock, but not before those, so that a slow clock makes no state too old to be kept.
+  ///
+  /// `changed`: when the collection was changed last, by the latest clock: a time of storing that is later was set by a person.
+  static func end(stored: Timestamp?, after earlier: Timestamp?, _ changed: Timestamp) -> Timestamp {
+    let stored = stored.map { min($0, changed) }
+    return [stored, earlier].compactMap { $0 }.reduce(.now) { max($0, $1) }
+  }
+}
+
 /// The time by which versions are deleted that were kept for too long.
 ///
 /// A device whose clock is fast would delete for all devices what they still keep. So the time is no later than the last one that another

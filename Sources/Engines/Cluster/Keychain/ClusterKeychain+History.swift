@@ -219,7 +219,8 @@ extension ClusterKeychain {
     else { return ItemEntryChange(id, .remove) }
     return ItemEntryChange(
       id, .remove,
-      kept: .init(number: items.version + 1, time: .now, changes: VersionChanges.removal.rawValue),
+      kept: .init(
+        number: items.version + 1, time: items.end(of: old), changes: VersionChanges.removal.rawValue),
       limit: .init(retention, at: session.pruning.time))
   }
 

@@ -16,6 +16,8 @@ struct ItemWriting {
   private let session: ClusterSession
   /// The version that the head of the items gets with the change.
   private let number: UInt64
+  /// When the item as it is now is replaced.
+  private let end: Timestamp
   private var conditions: [KeyCondition] = []
   private var operations: [KeyOperation] = []
 
@@ -25,6 +27,7 @@ struct ItemWriting {
   ) {
     (self.id, self.old, self.entry, self.session) = (id, old, entry, session)
     number = items.version + 1
+    end = old.map { items.end(of: $0) } ?? .now
   }
 
   /// The transaction. What the item was is kept as `retention` says; nil: not, and what is kept stays.
@@ -50,7 +53,7 @@ struct ItemWriting {
       change.limit = .init(own, at: session.pruning.time)
       let changes = changes?.union(item.changes(since: old.record.item))
       if own.keepsAny, let changes, old.isVersion(changes, isRestoring: isRestoring) {
-        change.kept = .init(number: number, time: .now, changes: changes.rawValue)
+        change.kept = .init(number: number, time: end, changes: changes.rawValue)
       }
     }
     let isStricter = old.record.item.accessibility.survivesLock && !item.accessibility.survivesLock

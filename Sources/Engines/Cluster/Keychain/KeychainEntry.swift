@@ -90,7 +90,9 @@ struct ItemTable: Sendable {
 
 extension VerifiedCopy<KeychainEntry> {
   /// The items as their entries have them.
-  var storedItems: VerifiedItems { VerifiedItems(table: view.items, version: version) }
+  var storedItems: VerifiedItems {
+    VerifiedItems(table: view.items, version: version, changed: head.valueTime)
+  }
 
   /// The items with the change that the journal holds. - Throws: `tooLarge`.
   var items: VerifiedItems {
@@ -110,9 +112,16 @@ extension VerifiedCopy<KeychainEntry> {
 struct VerifiedItems {
   fileprivate(set) var table: ItemTable
   let version: UInt64
+  /// When a value was changed last, by the latest clock of those that have changed one.
+  let changed: Timestamp
 
   var entries: [ItemKey: ItemEntry] { table.entries }
   var ids: [ItemIdentity: ItemKey] { table.ids }
+
+  /// When the present state of an item is replaced.
+  func end(of entry: ItemEntry) -> Timestamp {
+    .end(stored: entry.record.item.modified, after: entry.versions.last?.replaced, changed)
+  }
 
   /// - Throws: `exists` where two items would have one identity.
   func checkIdentities(_ changed: [ItemKey: ItemEntry]) throws(StoreError) {

@@ -12,6 +12,14 @@ package struct SightFinding: Hashable, Sendable {
   package var comparison: SightComparison
 }
 
+/// The sights of the members that the cluster shows.
+private struct ShownSights {
+  /// Those that are authentic.
+  var sights: [MemberSight] = []
+  /// The members whose records are sealed under keys that were given up: they have said nothing since.
+  var ofEarlierKeys: Set<ItemKey> = []
+}
+
 extension ClusterStore {
   /// How many suites a sight names: those that were read here.
   private static let mostSuites = 30
@@ -46,13 +54,14 @@ extension ClusterStore {
   }
 
   /// Compares what the other members have seen with what is shown here. A sight that does not open, or that no member has signed,
-  /// counts for nothing, as if it was withheld: `lastSights` says how old the others are.
+  /// counts for nothing, as if it was withheld: `otherSights` says how old the others are. One that did not fit counts until a later one of the
+  /// same member fits.
   ///
   /// - Throws: `unreachable`, `damaged`.
   package func compareSights(
     _ suites: ClusterSuites?, _ keychain: ClusterKeychain?
   ) throws(StoreError) -> [SightFinding] {
-    let sights = try sights()
+    let sights = try shownSights().sights
     // Before the collections, of which one may be damaged.
     let times = sights.filter { $0.member != device }.map(\.time)
     if let latest = times.max() { session.pruning.note(latest) }
@@ -72,11 +81,39 @@ extension ClusterStore {
       }
       if sight.members > log.count { results.append(.isWithheld) }
       if sight.members == log.count, sight.digest != log.digest { results.append(.isForked) }
-      for result in Set(results) where result != .fits {
-        findings.append(SightFinding(member: sight.member, time: sight.time, comparison: result))
+      let worst = results.max { $0.rawValue < $1.rawValue } ?? .fits
+      note(SightDoubt(time: sight.time, comparison: worst), of: sight.member)
+    }
+    let doubts = state.use { $0.doubts.filter { log.members[$0.key] != nil } }
+    return findings
+      + doubts.map { SightFinding(member: $0.key, time: $0.value.time, comparison: $0.value.comparison) }
+  }
+
+  private func note(_ sight: SightDoubt, of member: ItemKey) {
+    state.use { state in
+      state.sights[member] = max(state.sights[member] ?? sight.time, sight.time)
+      if sight.comparison != .fits {
+        state.doubts[member] = max(state.doubts[member] ?? sight, sight)
+      } else if let doubt = state.doubts[member], doubt.time <= sight.time {
+        state.doubts[member] = nil
       }
     }
-    return findings
+  }
+
+  /// When each other member has last said what it had seen, as far as this device has read it, and whether the cluster shows that record: it is
+  /// missing where none is there that is authentic. A record under keys that were given up is not missing.
+  ///
+  /// - Throws: `unreachable`, `locked`.
+  package func otherSights() throws(StoreError) -> [ItemKey: (time: Timestamp, isMissing: Bool)] {
+    let shown = try shownSights()
+    let present = Set(shown.sights.map(\.member)).union(shown.ofEarlierKeys)
+    let members = try fetchLog().members
+    var others: [ItemKey: (time: Timestamp, isMissing: Bool)] = [:]
+    for sight in shown.sights { others[sight.member] = (sight.time, false) }
+    for (member, time) in state.use({ $0.sights }) {
+      others[member] = (max(time, others[member]?.time ?? time), !present.contains(member))
+    }
+    return others.filter { $0.key != device && members[$0.key] != nil }
   }
 
   /// Whether the last record of this device itself is gone, or an earlier one is there: its changes may be gone too. The key's version says so,
@@ -95,19 +132,27 @@ extension ClusterStore {
   }
 
   /// The states that the members have seen last, as far as they are authentic. - Throws: `unreachable`, `locked`.
-  package func sights() throws(StoreError) -> [MemberSight] {
+  package func sights() throws(StoreError) -> [MemberSight] { try shownSights().sights }
+
+  private func shownSights() throws(StoreError) -> ShownSights {
     let values: [KeyValue]
     do throws(ClusterError) { values = try session.read([KeyRange(prefix: paths.allSeen)]).values[0] } catch {
       throw StoreError(error)
     }
     let members = try fetchLog().members
-    return values.compactMap { value in
+    var shown = ShownSights()
+    for value in values {
       let place = RecordPlace(.seen, value.key, version: UInt64(clamping: value.version))
-      guard let (signed, _) = try? RecordSeal.open(value.value, at: place, for: .members, keys),
-        let sight = try? MemberSight(signed, members, of: keys.store), value.key == paths.seen(sight.member)
-      else { return nil }
-      return sight
+      do throws(StoreError) {
+        let (signed, _) = try RecordSeal.open(value.value, at: place, for: .members, keys)
+        let sight = try MemberSight(signed, members, of: keys.store)
+        if value.key == paths.seen(sight.member) { shown.sights.append(sight) }
+      } catch {
+        guard RecordSeal.isOfEarlierKeys(value.value, keys) else { continue }
+        shown.ofEarlierKeys.formUnion(members.keys.filter { paths.seen($0) == value.key })
+      }
     }
+    return shown
   }
 
   private struct OwnHead {

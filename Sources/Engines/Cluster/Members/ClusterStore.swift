@@ -31,6 +31,10 @@ package final class ClusterStore: Sendable, ClusterLock {
     var isOffline = false
     /// How often a person had accepted that the cluster was set back, when this process began.
     var accepted: UInt64 = 0
+    /// When each other member has last said what it had seen; kept by the file of what was seen.
+    var sights: [ItemKey: Timestamp] = [:]
+    /// The members whose last sight did not fit; kept too, so that servers which show it no more hide nothing.
+    var doubts: [ItemKey: SightDoubt] = [:]
   }
 
   let files: DeviceFiles
@@ -112,19 +116,23 @@ package final class ClusterStore: Sendable, ClusterLock {
   package var unlockFailure: StoreError? { state.use { $0.failure } }
 
   private func openDevice(_ passphrase: borrowing SecretBytes) throws(StoreError) {
-    let device = state.use { $0.device }
-    let member = try device.open(passphrase)
+    let (member, device) = try openedKeys(passphrase)
     guard let stored = try DeviceFiles.read(files.seen) else {
       throw .notPermitted(reason: Self.notConfirmed)
     }
     let record = try SeenRecord(stored, SeenRecord.key(member, device.store))
     session.seen.take(record.contents)
-    state.use { $0.accepted = record.accepted }
+    state.use { state in
+      state.accepted = record.accepted
+      state.sights.merge(record.sights) { max($0, $1) }
+      state.doubts.merge(record.doubts) { max($0, $1) }
+    }
     let patience = isOffline ? ClusterSession.shortPatience : session.cluster.deadline
     do throws(StoreError) { try open(member, record, within: patience) } catch {
       guard error.isNoAnswer, let offline = session.offline else { throw error }
       try open(member, record, offline)
     }
+    state.use { $0.device = device }
   }
 
   /// Why a device without a file of what it has seen can't be unlocked.
@@ -169,7 +177,7 @@ package final class ClusterStore: Sendable, ClusterLock {
         ? (state.log.count, state.log.digest, state.log.first)
         : (state.noted.members, state.noted.digest, state.noted.first)
     }
-    record.accepted = state.use { $0.accepted }
+    (record.accepted, record.sights, record.doubts) = state.use { ($0.accepted, $0.sights, $0.doubts) }
     return record
   }
 
@@ -315,6 +323,7 @@ package final class ClusterStore: Sendable, ClusterLock {
     session.seen.accept()
     state.use {
       ($0.log, $0.noted, $0.accepted) = (MemberLog(store: keys.store), record, known.accepted &+ 1)
+      ($0.sights, $0.doubts) = ([:], [:])
     }
     try open(member, record)
     let before = try? Self.log(try fetchEntries(), upTo: known.members, keys.store)

@@ -13,12 +13,12 @@ extension ClusterSuites: VersionedSuites {
 
   package func keep(_ retention: HistoryRetention) { keeping.use { $0.retention = retention } }
 
-  /// Empty also where the cluster does not answer and the suite was not read before.
-  package func versions(of suite: ExactString) -> [SettingVersion] {
-    guard let id = try? idWithVersions(of: suite),
-      let found = try? settings(of: id).withCopy({ copy in kept(of: copy.view.versions) })
-    else { return [] }
-    return found.sorted { $0.number < $1.number }
+  /// - Throws: `unreachable` where the cluster does not answer and the suite was not read before; `locked`, `damaged`.
+  package func versions(of suite: ExactString) throws(StoreError) -> [SettingVersion] {
+    guard let id = try idWithVersions(of: suite) else { return [] }
+    return try settings(of: id).withCopy { copy in kept(of: copy.view.versions) }.sorted {
+      $0.number < $1.number
+    }
   }
 
   private func kept(of versions: SuiteVersions) -> [SettingVersion] {
@@ -34,11 +34,20 @@ extension ClusterSuites: VersionedSuites {
   }
 
   /// Reads all suites that were not read yet.
-  package func suitesWithVersions() -> [ExactString] {
-    guard (try? start()) != nil,
-      let all = try? names.withCopy({ Set($0.view.ids.keys).union($0.view.removed.keys) })
-    else { return [] }
-    return all.filter { !versions(of: $0).isEmpty }
+  ///
+  /// - Throws: `unreachable`, `locked`; where a suite can't be read it counts as one of which nothing is kept.
+  package func suitesWithVersions() throws(StoreError) -> [ExactString] {
+    try start()
+    let all = try names.withCopy { Set($0.view.ids.keys).union($0.view.removed.keys) }
+    var found: [ExactString] = []
+    for suite in all {
+      do throws(StoreError) {
+        if try !versions(of: suite).isEmpty { found.append(suite) }
+      } catch {
+        guard case .damaged = error else { throw error }
+      }
+    }
+    return found
   }
 
   @discardableResult
@@ -140,9 +149,12 @@ extension ClusterSuites {
       guard size <= Self.largestVersion, size <= room else { continue }
       room -= size
       let parts: VersionChanges = isRemoval ? .removal : .value
+      let earlier = copy.view.versions.versions(of: change.name).last?.replaced
       records.append(
         SettingVersionRecord(
-          number: copy.version + 1, replaced: now, changes: parts.rawValue, setting: setting))
+          number: copy.version + 1,
+          replaced: .end(stored: before.modified, after: earlier, copy.head.valueTime),
+          changes: parts.rawValue, setting: setting))
     }
     guard !records.isEmpty else { return }
     let names = records.map(\.setting.name)

@@ -47,6 +47,8 @@ package final class ClusterSuites: SuiteEngine {
   /// Whether the cluster was not heard since.
   package var isStale: Bool? { follower.silence != nil }
 
+  package var largestValue: Int? { ClusterFormat.largestValue }
+
   /// Begins to follow the cluster, once. - Throws: `locked` before the first unlock, without asking the cluster; `unreachable`, `damaged`.
   func start() throws(StoreError) {
     guard session.keys.isReadable else { throw .locked }

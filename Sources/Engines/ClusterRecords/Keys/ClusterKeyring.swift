@@ -94,6 +94,9 @@ package final class ClusterKeyring: Sendable {
     }
   }
 
+  /// Whether the keys of an epoch are not in use any more.
+  package func isGivenUp(_ epoch: UInt32) -> Bool { (try? use { epoch < $0.oldest }) ?? false }
+
   /// - Throws: `locked`; `damaged` for an epoch that is over or unknown.
   package func key(_ purpose: ClusterKeyPurpose, epoch: UInt32) throws(StoreError) -> SymmetricKey {
     try use { state in

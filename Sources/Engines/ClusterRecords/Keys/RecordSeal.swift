@@ -99,6 +99,12 @@ package enum RecordSeal {
     return writer.bytes
   }
 
+  /// Whether a value is sealed under keys that were given up. It is not looked at otherwise.
+  package static func isOfEarlierKeys(_ value: [UInt8], _ keys: ClusterKeyring) -> Bool {
+    guard let epoch = try? epoch(of: value) else { return false }
+    return keys.isGivenUp(epoch)
+  }
+
   private static func epoch(of value: [UInt8]) throws(StoreError) -> UInt32 {
     guard value.count > headerLength else { throw .damaged(what: "a record of the cluster") }
     guard value[0] == ClusterFormat.version else {

@@ -18,6 +18,10 @@ package struct SeenRecord: Hashable, Sendable {
   package var first: [UInt8] = []
   /// How often a person has accepted that. A process that began before leaves the file as it is.
   package var accepted: UInt64 = 0
+  /// When each other member has last said what it had seen.
+  package var sights: [ItemKey: Timestamp] = [:]
+  /// The members that have seen something else than was shown here, with the time of that sight: until a later one fits.
+  package var doubts: [ItemKey: SightDoubt] = [:]
 
   package init() {}
 
@@ -31,6 +35,10 @@ package struct SeenRecord: Hashable, Sendable {
       chains[key] = other.chains[key]
     }
     if other.members > members { (members, digest) = (other.members, other.digest) }
+    sights.merge(other.sights) { max($0, $1) }
+    doubts.merge(other.doubts) { max($0, $1) }
+    // One that a later sight has ended.
+    doubts = doubts.filter { $0.value.time >= sights[$0.key] ?? $0.value.time }
   }
 
   /// The key that authenticates the file of a device.
@@ -49,6 +57,8 @@ package struct SeenRecord: Hashable, Sendable {
     /// Before there were digests: the last commit alone. It is left out.
     static let operation: UInt8 = 8
     static let chain: UInt8 = 9
+    static let sight: UInt8 = 10
+    static let doubt: UInt8 = 11
   }
 
   /// The fields, and HMAC-SHA256 over them.
@@ -70,6 +80,21 @@ package struct SeenRecord: Hashable, Sendable {
       field.put(raw: chain.digest.low)
       field.put(raw: key)
       writer.put(Tag.chain, field.bytes)
+    }
+    for (member, time) in sights {
+      var field = FieldWriter(capacity: 32)
+      field.put(raw: member.high)
+      field.put(raw: member.low)
+      field.put(raw: ItemRecord.encode(time))
+      writer.put(Tag.sight, field.bytes)
+    }
+    for (member, doubt) in doubts {
+      var field = FieldWriter(capacity: 32)
+      field.put(raw: member.high)
+      field.put(raw: member.low)
+      field.put(raw: ItemRecord.encode(doubt.time))
+      field.put(raw: doubt.comparison.rawValue)
+      writer.put(Tag.doubt, field.bytes)
     }
     writer.put(Tag.first, first)
     if accepted > 0 { writer.put(Tag.accepted, accepted) }
@@ -111,6 +136,16 @@ package struct SeenRecord: Hashable, Sendable {
         var chain = FieldReader(field.bytes)
         let digest = ItemKey(high: try chain.integer(UInt64.self), low: try chain.integer(UInt64.self))
         chains[chain.remainder.array] = CommitChain(digest)
+      case Tag.sight:
+        var part = FieldReader(field.bytes)
+        let member = ItemKey(high: try part.integer(UInt64.self), low: try part.integer(UInt64.self))
+        sights[member] = try ItemRecord.time(&part)
+      case Tag.doubt:
+        var part = FieldReader(field.bytes)
+        let member = ItemKey(high: try part.integer(UInt64.self), low: try part.integer(UInt64.self))
+        let time = try ItemRecord.time(&part)
+        doubts[member] = SightDoubt(
+          time: time, comparison: try SightComparison(rawValue: try part.integer(UInt8.self)).orDamaged())
       default: throw .damaged(what: "the record of what this device has seen of the cluster")
       }
     }

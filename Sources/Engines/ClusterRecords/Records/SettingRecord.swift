@@ -22,7 +22,7 @@ package struct SettingRecord: Hashable, Sendable {
   package func encoded() throws(StoreError) -> [UInt8] {
     var values = ValueWriter()
     try values.put(value)
-    guard values.bytes.count <= ClusterFormat.largestValue else {
+    guard values.bytes.count <= ClusterFormat.largestValue + ValueWriter.longestHead else {
       throw .tooLarge(limit: ClusterFormat.largestValue)
     }
     var writer = FieldWriter(capacity: name.utf8.count + values.bytes.count + 32)

@@ -6,6 +6,8 @@ import VaultRecords
 struct ValueWriter {
   /// As many arrays and dictionaries inside each other as Foundation reads in a property list.
   static let deepest = 512
+  /// A value's type and the length of its bytes, in bytes at most: they do not count for the largest value.
+  static let longestHead = 5
   /// Seconds since 1970 that every reader of property lists keeps.
   private static let dates: ClosedRange<Int64> = -8_000_000_000_000_000...8_000_000_000_000_000
 

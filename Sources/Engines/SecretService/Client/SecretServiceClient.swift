@@ -241,7 +241,10 @@ extension BusError {
           "the Secret Service offers no encrypted session; `keyhole mount -o plain-session` takes it for one mount, "
           + "and `keyhole config plain-session true` from now on")
     case .refused(Self.dismissed, _):
-      .accessDenied(reason: "the keyring stayed locked: its prompt was closed, or had no display")
+      .accessDenied(
+        reason:
+          "the keyring stayed locked: its prompt was closed, or had no display; `keyhole mount --keep -o keychain=vault` uses Keyhole's own vault"
+      )
     case .refused(Self.ownService, _):
       .unreachable(reason: "the Secret Service on the session bus is Keyhole's own, which serves the vault")
     case .refused(Self.noMemory, _): .outOfMemory

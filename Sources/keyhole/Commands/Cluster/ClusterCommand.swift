@@ -15,6 +15,7 @@ struct ClusterCommand: ParsableCommand {
       ClusterInitCommand.self, ClusterJoinCommand.self, ClusterRequestsCommand.self,
       ClusterApproveCommand.self,
       ClusterMembersCommand.self, ClusterRemoveCommand.self, ClusterRotateCommand.self,
+      ClusterPassphraseCommand.self,
       ClusterAcceptCommand.self, ClusterDiscardCommand.self,
       ClusterStatusCommand.self,
     ])

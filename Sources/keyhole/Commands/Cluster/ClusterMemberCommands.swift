@@ -173,6 +173,12 @@ struct ClusterStatusCommand: ParsableCommand {
         device.address.text,
         "no server of the cluster answers; `keyhole status` tells how a mount of the store is")
     }
+    guard servers.count(where: \.hasLeader) * 2 > servers.count else {
+      throw Failure(
+        device.address.text,
+        "a majority of its servers does not answer, and without one nothing can be read or stored; `keyhole status` tells how a mount of the store is"
+      )
+    }
     let members = try device.members()
     StandardOutput.print("members  \(members.count)")
     let own = members.first(where: \.isThisDevice)

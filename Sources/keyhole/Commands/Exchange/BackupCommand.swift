@@ -61,6 +61,10 @@ struct BackupCommand: ParsableCommand {
 
   func validate() throws {
     if makesKey == (file != nil) { throw ValidationError("it takes a FILE, or --init to make a key") }
+    if file == "-" {
+      throw ValidationError(
+        "a backup is read back before it counts, so it is written to a file; ./- is one of this name")
+    }
   }
 
   func run() throws {

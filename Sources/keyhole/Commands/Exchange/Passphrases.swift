@@ -14,14 +14,16 @@ enum Passphrases {
   }
 
   static func present() throws -> SecretBytes {
-    guard SecretInput.isTyped else { return try checked(SecretInput.readLine()) }
-    return try checked(SecretInput.ask("Passphrase of the export: "))
+    let none = "no passphrase was given: it is typed on a terminal, or is the first line of standard input"
+    guard SecretInput.isTyped else { return try checked(SecretInput.readLine(), none) }
+    return try checked(SecretInput.ask("Passphrase of the export: "), none)
   }
 
-  private static func checked(_ passphrase: consuming SecretBytes) throws -> SecretBytes {
-    guard !passphrase.isEmpty else {
-      throw Failure(nil, "the passphrase is empty; --plain writes secrets without one")
-    }
+  private static func checked(
+    _ passphrase: consuming SecretBytes,
+    _ reason: String = "the passphrase is empty; --plain writes secrets without one"
+  ) throws -> SecretBytes {
+    guard !passphrase.isEmpty else { throw Failure(nil, reason) }
     return passphrase
   }
 }

@@ -102,7 +102,7 @@ struct UndoCommand: ParsableCommand {
     let opened = try OpenedPath(path, .items)
     if number == nil, !TreeSession.hasVersions(opened.path) {
       let removed = try ProgressBar.run("reading versions") {
-        try opened.session.removedPaths(below: opened.path)
+        try opened.session.removed(below: opened.path)
       }
       if !removed.isEmpty { return try restore(removed, of: opened) }
     }
@@ -116,17 +116,14 @@ struct UndoCommand: ParsableCommand {
   }
 
   /// Brings back all that was removed from a folder.
-  private func restore(_ removed: [TreePath], of opened: OpenedPath) throws {
+  private func restore(_ removed: RemovedEntries, of opened: OpenedPath) throws {
     let things = removed.count == 1 ? "1 key or item" : "\(removed.count) keys and items"
     guard try isWanted(things, removed.count, opened.path) else {
       throw Failure(nil, "nothing was restored", .refused)
     }
     let bar = ProgressBar(total: removed.count, "restoring")
     defer { bar.end() }
-    for path in removed {
-      try opened.session.restore(path, nil)
-      bar.advance()
-    }
+    try opened.session.bringBack(removed) { bar.show($0, of: removed.count) }
     bar.end()
     if !quiet { StandardOutput.print("restored \(things)") }
   }

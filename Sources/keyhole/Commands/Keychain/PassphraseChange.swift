@@ -17,8 +17,6 @@ struct PassphraseChange {
     init(_ bytes: consuming SecretBytes) { self.bytes = bytes }
   }
 
-  private static let attempts = 3
-
   private let vault: VaultEngine
   private let key: VaultKey
   private let cost: PassphraseCost
@@ -118,50 +116,25 @@ extension PassphraseChange {
     }
   }
 
-  /// On a terminal it is asked for until it is right, three times at most.
   private static func askPresent(_ vault: VaultEngine, _ places: StoragePaths) throws -> SecretBytes {
     guard vault.needsPassphrase else { return try SecretBytes() }
-    guard SecretInput.isTyped else {
-      let present = try SecretInput.readLine()
-      guard !present.isEmpty else {
-        throw Failure(
-          nil,
-          "no passphrase was given: the present one is the first line of standard input; nothing was changed",
-          .locked)
-      }
-      return present
-    }
-    return try SecretInput.askRepeatedly { try typePresent(vault, places) }
+    return try PresentPassphrase.ask(places.vault) { (typed) throws(StoreError) in try vault.check(typed) }
   }
 
-  private static func typePresent(_ vault: VaultEngine, _ places: StoragePaths) throws -> SecretBytes {
-    for _ in 1..<attempts {
-      let present = try SecretInput.ask("Present passphrase: ")
-      do throws(StoreError) {
-        try vault.check(present)
-        return present
-      } catch {
-        guard error == .rejected || error == .locked else { throw Failure(places.vault, error) }
-        StandardError.write("That is not the passphrase.\n")
-      }
-    }
-    return try SecretInput.ask("Present passphrase: ")
-  }
-
-  /// The same for the code: before a new passphrase is chosen.
+  /// The recovery code: before a new passphrase is chosen.
   private static func askCode(_ vault: VaultEngine, _ places: StoragePaths) throws -> SlotSecret {
     try SecretInput.askRepeatedly { try typeCode(vault, places) }
   }
 
   private static func typeCode(_ vault: VaultEngine, _ places: StoragePaths) throws -> SlotSecret {
-    for attempt in 1...attempts {
+    for attempt in 1...PresentPassphrase.attempts {
       let typed = try SecretInput.passphrase("Recovery code: ")
       do throws(StoreError) {
         let code = try RecoveryCode.parse(typed.span)
         try vault.check(code)
         return code
       } catch {
-        let isOfPerson = SecretInput.isTyped && attempt < attempts
+        let isOfPerson = SecretInput.isTyped && attempt < PresentPassphrase.attempts
         switch error {
         case .invalidValue(let reason):
           guard isOfPerson else { throw Failure(nil, "\(reason); nothing was changed", .refused) }

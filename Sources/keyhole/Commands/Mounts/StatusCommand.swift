@@ -36,6 +36,9 @@ struct StatusCommand: ParsableCommand {
         failures.append(error)
       }
     }
+    if let path = OpenedPath.mountOfCommands() {
+      StandardOutput.print("Commands use the settings and the keychain of \(path), which was mounted last.")
+    }
     if let failure = failures.last { throw failure }
   }
 }
