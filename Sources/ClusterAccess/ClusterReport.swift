@@ -134,7 +134,8 @@ package struct ClusterReport: Sendable {
     }
     guard silence == nil else { return (.reconnecting, "") }
     // The last refusal may be long ago: the alarm was ended since, or nothing was stored since it began.
-    if opened.isFull ?? (refused == .noSpace) { return (.full, "") }
+    let wasFull = refused == .noSpace
+    if opened.isFull(expected: wasFull) ?? wasFull { return (.full, "") }
     if let failure = opened.store.session.readingFailure {
       return (.refused, "a part of the store could not be read: \(failure.message)")
     }

@@ -231,12 +231,15 @@ extension OpenedCluster {
     return failure
   }
 
-  /// Whether the servers have the alarm of a quota that is used up: they keep it until it is disarmed. They are asked every three seconds at most.
+  /// Whether the servers have the alarm of a quota that is used up: they keep it until it is disarmed. They are asked every three seconds at most,
+  /// and where they have answered otherwise than is `expected`.
   ///
   /// nil: none of them says.
-  var isFull: Bool? {
+  func isFull(expected: Bool) -> Bool? {
     let now = ContinuousClock.now
-    if let alarm = state.withLock({ $0.alarm }), alarm.at + Self.rest > now { return alarm.isFull }
+    if let alarm = state.withLock({ $0.alarm }), alarm.at + Self.rest > now, alarm.isFull == expected {
+      return alarm.isFull
+    }
     let states = client.memberStatus(within: Self.moment).compactMap { try? $0.1.get() }
     let isFull = states.isEmpty ? nil : states.contains { $0.errors.contains { $0.contains("NOSPACE") } }
     state.withLock { $0.alarm = (.now, isFull) }

@@ -6,14 +6,14 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct ClusterStateTests {
   /// Servers that stopped keep their connections: `status` asks them.
   @Test func statusSaysSinceWhenNothingWasHeard() async throws {
-    try await withClusterMachines { machines in
+    try await withClusterMachines { $0.count = 3 } body: { machines in
       try machines.create()
       let one = try machines.mount(machines.one)
       try one.check("mkdir defaults/app; echo 1 > defaults/app/volume")
       let connected = try one.status("cluster")
       #expect(connected.first?.contains(" connected, heard 20") == true, "\(connected)")
-      machines.nodes.pause(0)
-      defer { machines.nodes.resume(0) }
+      machines.nodes.pauseAll()
+      defer { machines.nodes.resumeAll() }
       // From the first answer on that is not an earlier one.
       let isNoticed = try holds(within: .seconds(5)) {
         try one.status("cluster").first?.contains(" reconnecting since 20") == true
@@ -29,7 +29,7 @@ import Testing
       try one.refuses("cp \"$OUT/two\" defaults/app/volume", .io)
       let set = try one.world.sh("keyhole set defaults/app/volume 2")
       #expect(set.status != 0 && set.error.contains("the cluster does not answer"), "\(set)")
-      machines.nodes.resume(0)
+      machines.nodes.resumeAll()
       let isBack = try holds { try one.status("cluster").first?.contains(" connected, heard 20") == true }
       #expect(isBack)
     }
@@ -37,21 +37,42 @@ import Testing
 
   /// Settings are shown as they were last, and an attribute says so.
   @Test func settingsThatMayBeBehindAreStale() async throws {
-    try await withClusterMachines { machines in
+    try await withClusterMachines { $0.count = 3 } body: { machines in
       try machines.create()
       let one = try machines.mount(machines.one)
       try one.check("mkdir defaults/app; echo 1 > defaults/app/volume")
       let name = "user.keyhole.stale"
       let isStale = { try System.attribute(one / "defaults/app/volume", name) }
       #expect(try isStale() == "false")
-      machines.nodes.kill(0)
+      machines.nodes.killAll()
       #expect(try holds(within: .seconds(30)) { try isStale() == "true" })
       try one.check("cat defaults/app/volume", prints: "1\n")
       try one.world.check("keyhole attr defaults/app/volume keyhole.stale", prints: "true\n")
-      try machines.nodes.start(0)
+      for index in 0..<machines.nodes.count { try machines.nodes.start(index) }
       #expect(try holds(within: .seconds(30)) { try isStale() == "false" })
       try one.world.check(
         "keyhole attr defaults/app/volume", prints: "user.keyhole.stale\tfalse\nuser.keyhole.type\tinteger\n")
+    }
+  }
+
+  /// While the servers are silent, a signal ends the opening of a secret long before the call's own end.
+  @Test func secretThatIsWaitedForCanBeInterrupted() async throws {
+    try await withClusterMachines { $0.count = 3 } body: { machines in
+      try machines.create()
+      let one = try machines.mount(machines.one)
+      try one.check("mkdir -p keychain/generic/s/me; printf x > keychain/generic/s/me/value; cat keychain/generic/s/me/value", prints: "x")
+      machines.nodes.pauseAll()
+      defer { machines.nodes.resumeAll() }
+      // The first one waits to its end; those after it get a signal.
+      let ended = try one.sh(
+        """
+        cat keychain/generic/s/me/value 2>/dev/null & first=$!
+        for signal in INT TERM KILL; do timeout -s $signal 0.2 cat keychain/generic/s/me/value 2>/dev/null; echo $?; done
+        kill -0 $first && echo waits; wait $first; echo $?
+        """)
+      #expect(ended.lines == ["124", "124", "137", "waits", "1"], "\(ended)")
+      machines.nodes.resumeAll()
+      #expect(try holds { try one.sh("cat keychain/generic/s/me/value").text == "x" })
     }
   }
 

@@ -211,6 +211,12 @@ extension EtcdNodes {
   public func pause(_ index: Int) { signal(index, SIGSTOP) }
 
   public func resume(_ index: Int) { signal(index, SIGCONT) }
+  /// All of them.
+  public func pauseAll() { for index in 0..<count { pause(index) } }
+  /// All of them.
+  public func resumeAll() { for index in 0..<count { resume(index) } }
+  /// All of them.
+  public func killAll() { for index in 0..<count { kill(index) } }
 
   /// The server that leads.
   public func leader() throws -> Int {
