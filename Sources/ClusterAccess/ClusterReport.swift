@@ -49,6 +49,8 @@ package struct ClusterReport: Sendable {
   /// When they were compared; nil: not yet.
   package let compared: Timestamp?
   package let isEncrypted: Bool
+  /// The versions of the servers' programs, where they were asked.
+  package let versions: [String]
   /// The state of the copy of the keychain on this device; nil: none is kept.
   package let offline: OfflineState?
   /// The reason for the condition, as a clause; empty: the condition says it.
@@ -93,6 +95,7 @@ package struct ClusterReport: Sendable {
         ? "it is read again by itself. Where that goes on, look at what is stored beside Keyhole's own: `etcdctl get --prefix --keys-only \(prefix)`"
         : "")
     (condition, reason) = Self.judge(opened, failure, comparison, refusal, silence, problems)
+    versions = opened.versions
   }
 
   private static func judge(
@@ -157,6 +160,7 @@ extension ClusterReport {
           ])
         }),
     ]
+    fields["versions"] = .array(versions.map { .string(ExactString($0)) })
     if let offline { fields["offlineSecrets"] = offline.value }
     if let silence { fields["silentSince"] = .string(ExactString(silence.iso8601)) }
     if let heard { fields["heard"] = .string(ExactString(heard.iso8601)) }

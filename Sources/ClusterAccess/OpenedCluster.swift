@@ -36,6 +36,8 @@ package final class OpenedCluster: Sendable {
     var asked: (at: ContinuousClock.Instant, failure: ClusterError?)?
     /// The last time that the servers were asked for their alarms, and whether their quota is used up.
     var alarm: (at: ContinuousClock.Instant, isFull: Bool?)?
+    /// The versions of the servers, as they were asked last.
+    var versions: [String] = []
   }
 
   /// Opens the store, locked: until it is unlocked, neither names nor values are known.
@@ -242,9 +244,15 @@ extension OpenedCluster {
     }
     let states = client.memberStatus(within: Self.moment).compactMap { try? $0.1.get() }
     let isFull = states.isEmpty ? nil : states.contains { $0.errors.contains { $0.contains("NOSPACE") } }
-    state.withLock { $0.alarm = (.now, isFull) }
+    state.withLock { state in
+      state.alarm = (.now, isFull)
+      if !states.isEmpty { state.versions = Array(Set(states.map(\.version))).sorted() }
+    }
     return isFull
   }
+
+  /// The versions of etcd of the servers that have answered; empty: they were not asked yet.
+  var versions: [String] { state.withLock { $0.versions } }
 
   /// When a server was heard last; nil: never.
   var heard: Timestamp? {

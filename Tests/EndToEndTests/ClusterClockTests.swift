@@ -15,7 +15,9 @@ import Testing
   /// Ten years ahead, and fifty back.
   @Test(FakeClock.isThere, arguments: [315_360_000, -1_577_000_000] as [Int64])
   func machineWhoseClockJumpsGoesOn(jump: Int64) async throws {
-    try await withClusterMachines { $0.count = 3 } body: { machines in
+    try await withClusterMachines {
+      $0.count = 3
+    } body: { machines in
       try machines.create()
       let clock = try FakeClock(machines.one)
       let one = try machines.mount(machines.one, launcher: ["/usr/bin/env"] + clock.variables)

@@ -147,6 +147,8 @@ import Testing
       #expect(try holds { try !isFull() }, "nothing was stored since")
       let healthy = try one.world.sh("keyhole doctor")
       #expect(!healthy.text.contains("quota"), "\(healthy)")
+      let version = try machines.nodes.etcdctl("version")
+      if version.contains("3.4.23") { #expect(healthy.text.contains("etcd 3.4.23"), "\(healthy)") }
       try one.check("cp \"$OUT/two\" defaults/app/volume; cat defaults/app/volume", prints: "2\n")
     }
   }

@@ -6,7 +6,9 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct ClusterStateTests {
   /// Servers that stopped keep their connections: `status` asks them.
   @Test func statusSaysSinceWhenNothingWasHeard() async throws {
-    try await withClusterMachines { $0.count = 3 } body: { machines in
+    try await withClusterMachines {
+      $0.count = 3
+    } body: { machines in
       try machines.create()
       let one = try machines.mount(machines.one)
       try one.check("mkdir defaults/app; echo 1 > defaults/app/volume")
@@ -37,7 +39,9 @@ import Testing
 
   /// Settings are shown as they were last, and an attribute says so.
   @Test func settingsThatMayBeBehindAreStale() async throws {
-    try await withClusterMachines { $0.count = 3 } body: { machines in
+    try await withClusterMachines {
+      $0.count = 3
+    } body: { machines in
       try machines.create()
       let one = try machines.mount(machines.one)
       try one.check("mkdir defaults/app; echo 1 > defaults/app/volume")
@@ -57,10 +61,14 @@ import Testing
 
   /// While the servers are silent, a signal ends the opening of a secret long before the call's own end.
   @Test func secretThatIsWaitedForCanBeInterrupted() async throws {
-    try await withClusterMachines { $0.count = 3 } body: { machines in
+    try await withClusterMachines {
+      $0.count = 3
+    } body: { machines in
       try machines.create()
       let one = try machines.mount(machines.one)
-      try one.check("mkdir -p keychain/generic/s/me; printf x > keychain/generic/s/me/value; cat keychain/generic/s/me/value", prints: "x")
+      try one.check(
+        "mkdir -p keychain/generic/s/me; printf x > keychain/generic/s/me/value; cat keychain/generic/s/me/value",
+        prints: "x")
       machines.nodes.pauseAll()
       defer { machines.nodes.resumeAll() }
       // The first one waits to its end; those after it get a signal.

@@ -1,10 +1,12 @@
+import ClusterAccess
+import Control
 import KeychainSelection
 import Platform
 import Prompting
 
 /// Facts that are no fault of the system's, and yet worth knowing: where secrets may end up, and which program keeps them.
 enum SystemNotes {
-  static var all: [Note] { cores + swaps + bus + mountTable + pinentry + hidden }
+  static var all: [Note] { cores + swaps + bus + mountTable + pinentry + hidden + servers }
 
   /// Without one, a question that takes a person is a refusal.
   private static var pinentry: [Note] {
@@ -17,6 +19,22 @@ enum SystemNotes {
         reason: "none is installed, so no question can be asked before a guarded secret is opened",
         remedy: "`sudo apt-get install pinentry-curses`")
     ]
+  }
+
+  /// Versions of etcd with faults that matter, of the stores that are mounted.
+  private static var servers: [Note] {
+    guard let places = try? StoragePaths.current() else { return [] }
+    let mounts = MountRegistration.serving(in: places.runtime).compactMap { try? RunningMount($0) }
+    return mounts.flatMap { mount in
+      mount.serverVersions.compactMap { version in
+        ServerFaults.reason(of: version).map { reason in
+          Note(
+            subject: mount.store ?? "the cluster",
+            reason: "its servers are etcd \(version), of which \(reason)",
+            remedy: "update them: 3.4.42 and 3.5.28 are mended; what is sealed is safe from it")
+        }
+      }
+    }
   }
 
   /// Items of the keychain that is not shown.

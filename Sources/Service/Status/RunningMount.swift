@@ -152,6 +152,13 @@ package struct RunningMount {
     }
   }
 
+  /// The versions of etcd of the cluster's servers.
+  package var serverVersions: [String] {
+    guard case .dictionary(let cluster)? = fields["cluster"], case .array(let versions)? = cluster["versions"]
+    else { return [] }
+    return versions.compactMap { if case .string(let text) = $0 { text.string } else { nil } }
+  }
+
   /// The address of the store in a cluster that is shown; nil: there is none.
   package var store: String? { clusterText("store") }
 
