@@ -59,6 +59,26 @@ import Testing
     }
   }
 
+  /// A value that is larger than the servers keep is refused by the write, of new files and of those that grow; not by the close, which no shell reports.
+  @Test func largeValueIsRefusedWhenItIsWritten() async throws {
+    try await withClusterMachines { machines in
+      try machines.create()
+      let one = try machines.mount(machines.one)
+      try one.world.check(
+        "head -c 1048576 /dev/zero | tr '\\0' x > largest; (cat largest; printf yy) > larger")
+      try one.check(
+        "mkdir defaults/app; cp \"$OUT/largest\" defaults/app/text; wc -c < defaults/app/text",
+        prints: "1048577\n")
+      let copied = try one.sh("dd if=\"$OUT/larger\" of=defaults/app/larger bs=2M 2>&1")
+      #expect(copied.status != 0 && copied.text.contains("error writing"), "\(copied)")
+      let grown = try one.sh(
+        "dd if=/dev/zero of=defaults/app/text bs=16 count=1 oflag=append conv=notrunc 2>&1")
+      #expect(grown.status != 0 && grown.text.contains("error writing"), "\(grown)")
+      try one.check(
+        "echo a > defaults/app/log; echo b >> defaults/app/log; cat defaults/app/log", prints: "a\nb\n")
+    }
+  }
+
   /// While the servers are silent, a signal ends the opening of a secret long before the call's own end.
   @Test func secretThatIsWaitedForCanBeInterrupted() async throws {
     try await withClusterMachines {

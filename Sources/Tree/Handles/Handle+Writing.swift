@@ -76,9 +76,11 @@ extension Handle {
     }
   }
 
-  private var limit: Int {
-    node.isSecret
-      ? FileTree.secretLimit : tree.limit(of: node, declaredType: state.withLock { $0.declaredType })
+  /// The most bytes of the file, by the type that is declared for its content. Not under the lock of the state.
+  private var limit: Int { limit(state.withLock { $0.declaredType }) }
+
+  private func limit(_ declared: SettingType?) -> Int {
+    node.isSecret ? FileTree.secretLimit : tree.limit(of: node, declaredType: declared)
   }
 
   private func requireUnspoilt() throws(StoreError) {
@@ -89,6 +91,7 @@ extension Handle {
     _ bytes: Span<UInt8>, at offset: Int, by caller: Caller
   ) throws(StoreError) {
     try requireUnspoilt()
+    let limit = limit
     // The kernel gives any offset up to 2⁶³ - 1.
     guard bytes.count <= limit, (0...(limit - bytes.count)).contains(offset) else {
       throw .tooLarge(limit: limit)
@@ -121,7 +124,7 @@ extension Handle {
       case .untouched, .appended: try add(bytes, to: stored, in: &state, by: caller)
       // After O_TRUNC, or an ordinary write, the handle's own content is what grows.
       case .emptied, .rewritten, .shared:
-        let end = state.draft.count(stored: 0)
+        let (end, limit) = (state.draft.count(stored: 0), limit(state.declaredType))
         guard bytes.count <= limit - min(end, limit) else { throw .tooLarge(limit: limit) }
         try put(bytes, at: end, into: &state, by: caller)
       }
@@ -133,7 +136,7 @@ extension Handle {
     _ bytes: Span<UInt8>, to stored: Int, in state: inout State, by caller: Caller
   ) throws(StoreError) {
     if state.draft.addition == nil { state.check = try checkOfStored() }
-    let added = (state.draft.addition ?? 0) + bytes.count
+    let (added, limit) = ((state.draft.addition ?? 0) + bytes.count, limit(state.declaredType))
     guard added <= limit - min(stored, limit) else { throw .tooLarge(limit: limit) }
     try reserve(added, for: &state)
     try state.draft.append(bytes, secret: node.isSecret)
