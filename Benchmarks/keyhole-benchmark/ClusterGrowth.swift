@@ -30,8 +30,8 @@ struct ClusterGrowth {
     let filling = try seconds { () throws(Failure) in
       if isLarge { try fillByImport() } else { try fill() }
     }
-    try add(
-      isLarge ? "storing a setting, in an import of all" : "storing a setting", filling / Double(suites * keys))
+    let operation = isLarge ? "storing a setting, in an import of all" : "storing a setting"
+    try add(operation, filling / Double(suites * keys))
     // The first reading of all of it is another process's.
     try keyhole.unmount()
     try add("mount", seconds { () throws(Failure) in try keyhole.mount(options) })
