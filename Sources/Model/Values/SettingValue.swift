@@ -3,12 +3,12 @@
 /// Equality is exact: strings by scalars, reals by their bits (so `nan` equals `nan`, and `-0.0` does not
 /// equal `0.0`), because an equal value is "no change" and a text that differs is one.
 ///
-/// There is one for each key of a suite that was read, of which there may be a million: only integers, which few keys have, are boxed. With a payload
-/// of `Int128` inline, the compiler (Swift 6) reads a value in an optional of a structure as one of no case.
-public enum SettingValue: Sendable {
+/// Boxed: with a payload of `Int128` inline, the compiler (Swift 6) reads a value in an optional of a structure as one of no case.
+/// With the integers alone boxed it does so too: `WrapperCoreTests` ended with a bad pointer.
+public indirect enum SettingValue: Sendable {
   case string(ExactString)
   /// −2⁶³ … 2⁶⁴−1, the range of property lists.
-  indirect case integer(Int128)
+  case integer(Int128)
   case real(Double)
   case bool(Bool)
   case date(SettingDate)
