@@ -34,8 +34,8 @@ package final class OpenedCluster: Sendable {
     var looked: ContinuousClock.Instant?
     /// The last time that a majority of the servers was asked for the report, and why there was no answer.
     var asked: (at: ContinuousClock.Instant, failure: ClusterError?)?
-    /// The last time that the servers were asked for their alarms, and whether their quota is used up.
-    var alarm: (at: ContinuousClock.Instant, isFull: Bool?)?
+    /// The last time that the servers were asked for their alarms, whether their quota is used up, and whether that was expected.
+    var alarm: (at: ContinuousClock.Instant, isFull: Bool?, expected: Bool)?
     /// The versions of the servers, as they were asked last.
     var versions: [String] = []
   }
@@ -213,6 +213,9 @@ extension OpenedCluster {
     Background.run { [weak self] in self?.compareSights() }
   }
 
+  /// Whether the file of this device's keys is another one than when the store was opened: its passphrase may have been changed.
+  package var hasOtherDeviceFile: Bool { store.hasOtherDeviceFile }
+
   /// Whether settings can be read: this device was unlocked.
   package var isReadable: Bool { store.session.keys.isReadable }
 
@@ -234,18 +237,18 @@ extension OpenedCluster {
   }
 
   /// Whether the servers have the alarm of a quota that is used up: they keep it until it is disarmed. They are asked every three seconds at most,
-  /// and where they have answered otherwise than is `expected`.
+  /// and where `expected` is another one than when they were asked.
   ///
   /// nil: none of them says.
   func isFull(expected: Bool) -> Bool? {
     let now = ContinuousClock.now
-    if let alarm = state.withLock({ $0.alarm }), alarm.at + Self.rest > now, alarm.isFull == expected {
+    if let alarm = state.withLock({ $0.alarm }), alarm.at + Self.rest > now, alarm.expected == expected {
       return alarm.isFull
     }
     let states = client.memberStatus(within: Self.moment).compactMap { try? $0.1.get() }
     let isFull = states.isEmpty ? nil : states.contains { $0.errors.contains { $0.contains("NOSPACE") } }
     state.withLock { state in
-      state.alarm = (.now, isFull)
+      state.alarm = (.now, isFull, expected)
       if !states.isEmpty { state.versions = Array(Set(states.map(\.version))).sorted() }
     }
     return isFull

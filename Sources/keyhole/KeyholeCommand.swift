@@ -32,7 +32,8 @@ struct KeyholeCommand: ParsableCommand {
     version: Self.version,
     subcommands: [
       MountCommand.self, UnmountCommand.self, StatusCommand.self, ListCommand.self, GetCommand.self,
-      SetCommand.self, OneTimeCodeCommand.self, RemoveCommand.self, MoveCommand.self, CopyCommand.self,
+      SetCommand.self, OneTimeCodeCommand.self, RemoveCommand.self, ResetCommand.self, MoveCommand.self,
+      CopyCommand.self,
       FindCommand.self,
       SearchCommand.self, GenerateCommand.self, ClipCommand.self, RunCommand.self, AttributeCommand.self,
       EditCommand.self,

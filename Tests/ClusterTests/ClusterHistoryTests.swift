@@ -60,17 +60,21 @@ import VaultRecords
   /// A slow clock makes no value too old to be kept; a time that a person has set makes none too young.
   @Test(
     arguments: [
-      // Stored, an earlier one replaced, the collection changed: seconds from now; the time of replacement; nil: now.
-      (-10, -20, -5, nil), (900, -20, 1000, 900), (900, 950, 1000, 950), (5000, -20, 100, 100),
-      (nil, nil, 1000, nil),
-      (-10, 700, 700, 700),
-    ] as [(Int64?, Int64?, Int64, Int64?)])
+      // Stored, an earlier one replaced, the collection changed, another device heard: seconds from now; the time of replacement; nil: now.
+      (-10, -20, -5, nil, nil), (900, -20, 1000, nil, 900), (900, 950, 1000, nil, 950),
+      (5000, -20, 100, nil, 100), (nil, nil, 1000, nil, nil), (-10, 700, 700, nil, 700),
+      // A clock that is slow by forty days, which has stored the value itself.
+      (-10, nil, 3_456_000, 3_456_005, 3_456_000), (-10, -20, -5, -100, nil),
+      // One that was fast once, and is right since, counts for nothing.
+      (-10, 1_000_000_000, 1_000_000_000, 60, 60), (1_000_000_000, nil, 1_000_000_000, -60, nil),
+    ] as [(Int64?, Int64?, Int64, Int64?, Int64?)])
   func aStateIsNotReplacedBeforeItWasStored(
-    _ stored: Int64?, _ earlier: Int64?, _ changed: Int64, _ expected: Int64?
+    _ stored: Int64?, _ earlier: Int64?, _ changed: Int64, _ others: Int64?, _ expected: Int64?
   ) {
     let now = Timestamp.now
     func time(_ offset: Int64) -> Timestamp { Timestamp(seconds: now.seconds + offset) }
-    let end = Timestamp.end(stored: stored.map(time), after: earlier.map(time), time(changed))
+    let end = Timestamp.end(
+      stored: stored.map(time), after: earlier.map(time), time(changed), others: others.map(time))
     if let expected { #expect(end == time(expected)) } else { #expect(end >= now && end <= .now) }
   }
 

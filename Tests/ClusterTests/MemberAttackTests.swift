@@ -1,4 +1,3 @@
-import Cluster
 import ClusterInMemory
 import ClusterRecords
 import Crypto
@@ -10,6 +9,8 @@ import StoreConformance
 import Suites
 import Testing
 import VaultRecords
+
+@testable import Cluster
 
 /// Forged, swapped and withheld records of members, devices and what they have seen.
 @Suite(.timeLimit(.minutes(2))) struct MemberAttackTests {
@@ -346,6 +347,99 @@ import VaultRecords
     try later.unlock(two)
     #expect(try later.compareSights(nil, nil).map(\.member) == [first.device])
     #expect(try later.otherSights()[first.device]?.isMissing == true)
+  }
+
+  /// The record that proves a fork stays where it is, and is too old to be compared, or is of a suite that is not read here.
+  @Test func aForkStaysOneWhateverIsNotCompared() throws {
+    let first = try devices.create()
+    let second = try devices.joined("second", first)
+    let suites = first.suites(propertyLists: PropertyLists())
+    defer { suites.close() }
+    try devices.folder.copy("second.device", to: "copy.device")
+    try devices.folder.copy("second.seen", to: "copy.seen")
+    _ = try suites.create("app")
+    let before = devices.cluster.contents
+    try suites.set("n", .integer(1), in: "app")
+    try first.publishSight(suites, nil)
+    let sight = devices.cluster.contents.filter { String(decoding: $0.key, as: UTF8.self).contains("/seen/") }
+    let forked = MemoryCluster()
+    forked.forge(before + sight)
+    forked.setRevision(devices.cluster.revision)
+    let fresh = try ClusterStore(MemoryCluster.Client(forked), store: "team", files: devices.files("copy"))
+    let two = try devices.passphrase("second")
+    try fresh.unlock(two)
+    let fork = fresh.suites(propertyLists: PropertyLists())
+    defer { fork.close() }
+    try fork.set("n", .integer(2), in: "app")
+    #expect(try fresh.compareSights(fork, nil).map(\.comparison) == [.isForked])
+    // More commits than a head names: nothing to compare is left.
+    for number in 0..<20 { try fork.set("n", .integer(Int128(number + 3)), in: "app") }
+    #expect(try fresh.compareSights(fork, nil).map(\.comparison) == [.isForked])
+    // After a new start nothing of the suite was read.
+    try fresh.saveSeen()
+    let later = try ClusterStore(MemoryCluster.Client(forked), store: "team", files: devices.files("copy"))
+    try later.unlock(two)
+    #expect(try later.compareSights(nil, nil).map(\.comparison) == [.isForked])
+    try later.saveSeen()
+    _ = second
+  }
+
+  /// A commit that was not shown, and is shown later, is no doubt any more, also in the file.
+  @Test func whatIsShownLaterIsNoDoubt() throws {
+    var record = SeenRecord()
+    let (member, key) = (ItemKey.random(), [UInt8]("head".utf8))
+    let place = SightPlace(member: member, key: key)
+    func doubt(_ revision: Int64, _ comparison: SightComparison, at seconds: Int64 = 100) -> SightDoubt {
+      SightDoubt(time: Timestamp(seconds: seconds), revision: revision, comparison: comparison)
+    }
+    var stored = SeenRecord()
+    stored.doubts = [place: doubt(10, .isWithheld)]
+    record.doubts = [place: doubt(10, .fits)]
+    record.keep(stored)
+    #expect(record.doubts[place]?.comparison == .fits)
+    // A fork is not ended by the sight that proves it, and is by a later one, whatever the clock of that device says.
+    #expect(max(doubt(10, .isForked), doubt(10, .fits)).comparison == .isForked)
+    #expect(max(doubt(10, .isForked), doubt(11, .fits, at: 1)).comparison == .fits)
+    let secret = SymmetricKey(size: .bits256)
+    #expect(try SeenRecord(record.encoded(secret), secret) == record)
+  }
+
+  /// A record that no key opens is no excuse, where the store never had earlier keys.
+  @Test func aRecordUnderKeysThatNeverWereIsMissing() throws {
+    let first = try devices.create()
+    let second = try devices.joined("second", first)
+    let (suites, others) = (
+      first.suites(propertyLists: PropertyLists()), second.suites(propertyLists: PropertyLists())
+    )
+    defer {
+      suites.close()
+      others.close()
+    }
+    try second.publishSight(others, nil)
+    #expect(try first.compareSights(suites, nil).isEmpty)
+    let paths = try ClusterPaths(store: "team")
+    devices.cluster.put(paths.seen(second.device), [ClusterFormat.version, 0, 0, 0, 0, 7])
+    #expect(try first.otherSights()[second.device]?.isMissing == true)
+  }
+
+  /// A process that had seen the state before does not undo that a person has accepted another one.
+  @Test func anUnlockKeepsWhatWasAccepted() throws {
+    let first = try devices.create()
+    let suites = first.suites(propertyLists: PropertyLists())
+    defer { suites.close() }
+    _ = try suites.create("app")
+    try first.saveSeen()
+    let one = try devices.passphrase("first")
+    let other = try ClusterStore(
+      MemoryCluster.Client(devices.cluster), store: "team", files: devices.files("first"))
+    try other.accept(one)
+    first.lock()
+    expect(.notPermitted(reason: "")) { try first.unlock(one) }
+    try? first.saveSeen()
+    let last = try ClusterStore(
+      MemoryCluster.Client(devices.cluster), store: "team", files: devices.files("first"))
+    try last.unlock(one)
+    #expect(last.record.accepted == 1)
   }
 
   /// A record that is gone, or does not open, is named; the next one ends that.

@@ -83,13 +83,80 @@ import Testing
     #expect(try suites.origin(of: "b", in: "app") == "fleet/web")
   }
 
-  @Test func aSuiteOfAnotherLayerIsNotRemovedOrRenamed() throws {
+  @Test func aSuiteOfAnotherLayerIsNotRenamed() throws {
     engine.replace("fleet:all::app", with: [:])
     let suites = try suites()
     #expect(throws: StoreError.exists) { _ = try suites.create("app") }
-    #expect(throws: StoreError.self) { try suites.remove("app") }
     #expect(throws: StoreError.self) { try suites.rename("app", to: "other") }
     #expect(try suites.suites().count == 1)
+    // One of a layer above is not removed either, nor one of a layer with an engine of its own.
+    engine.replace("host:x::high", with: [:])
+    #expect(throws: StoreError.self) { try self.suites(writing: "fleet/web").remove("high") }
+    let apart = ["low", "high"].map { SettingLayer($0, of: MemorySuites()) }
+    _ = try apart[0].engine.create("app")
+    #expect(throws: StoreError.self) { try LayeredSuites(apart, writing: "high").remove("app") }
+  }
+
+  @Test func aSuiteOfALowerLayerIsRemovedUntilItHasAnotherKeyThere() throws {
+    engine.replace("fleet:all::app", with: ["a": .integer(1)])
+    let suites = try suites()
+    #expect(throws: StoreError.notEmpty) { try suites.remove("app") }
+    try set(suites, "a", nil)
+    #expect(try suites.suiteNames() == ["app"])
+    try suites.remove("app")
+    #expect(try suites.suiteNames().isEmpty && suites.suites().isEmpty)
+    #expect(try suites.stamp(of: "app") == nil && suites.read("app") == nil)
+    #expect(throws: StoreError.notFound) { try set(suites, "b", .integer(1)) }
+    #expect(throws: StoreError.notFound) { try suites.remove("app") }
+    engine.replace("host:x::other", with: ["a": .integer(5)])
+    #expect(throws: StoreError.self, "it would take the keys of the layers below") {
+      try suites.rename("other", to: "app")
+    }
+    // Others see it as before, and those who have the same layers see it go.
+    #expect(try values(self.suites(writing: "fleet/web"))?.isEmpty == true)
+    #expect(try self.suites().stamp(of: "app") == nil)
+    #expect(suites.suites(stored: "host:x::") == ["app"])
+    // With a new key below it is there again, without the one that was removed.
+    engine.replace("fleet:all::app", with: ["a": .integer(1), "b": .integer(2)])
+    #expect(try values(suites) == ["b": .integer(2)])
+    #expect(Set(try suites.suiteNames()) == ["app", "other"])
+    engine.replace("fleet:all::app", with: ["a": .integer(1)])
+    #expect(try suites.stamp(of: "app") == nil)
+    // Made again, it is empty.
+    _ = try suites.create("app")
+    #expect(try values(suites)?.isEmpty == true)
+    #expect(try engine.read("host:x::") == nil)
+  }
+
+  @Test func aResetShowsTheLayersBelow() throws {
+    engine.replace("fleet:all::app", with: ["a": .integer(1), "b": .integer(1), "c": .integer(1)])
+    let suites = try suites()
+    try set(suites, "a", .integer(2))
+    try set(suites, "b", nil)
+    try set(suites, "own", .integer(2))
+    #expect(throws: StoreError.notFound) { _ = try suites.reset("x", in: "app") }
+    #expect(throws: StoreError.notFound) { _ = try suites.reset(nil, in: "x") }
+    // Its only value would go.
+    #expect(throws: StoreError.self) { _ = try suites.reset("own", in: "app") }
+    #expect(try suites.reset("c", in: "app") == 0)
+    #expect(try suites.reset("a", in: "app") == 1)
+    #expect(try values(suites) == ["a": .integer(1), "c": .integer(1), "own": .integer(2)])
+    try set(suites, "a", .integer(3))
+    #expect(try suites.reset(nil, in: "app") == 2)
+    #expect(
+      try values(suites) == ["a": .integer(1), "b": .integer(1), "c": .integer(1), "own": .integer(2)])
+    try set(suites, "own", nil)
+    #expect(try suites.reset(nil, in: "app") == 0)
+    #expect(try engine.read("host:x::app") == nil, "an empty suite would stay when those below go")
+    // Of a suite that was removed.
+    for key: ExactString in ["a", "b", "c"] { try set(suites, key, nil) }
+    try suites.remove("app")
+    #expect(try suites.reset(nil, in: "app") == 3)
+    #expect(try values(suites) == ["a": .integer(1), "b": .integer(1), "c": .integer(1)])
+    #expect(try engine.read("host:x::") == nil)
+    // A key that a layer above has does not show.
+    engine.replace("host:x::app", with: ["a": .integer(9)])
+    #expect(throws: StoreError.self) { _ = try self.suites(writing: "fleet/web").reset("a", in: "app") }
   }
 
   @Test func layersAreNamedByPartsOfPlainLetters() throws {

@@ -181,4 +181,9 @@ extension MountedSuites: SettingOrigins {
   package func obstacle(toChanging key: ExactString, in suite: ExactString) throws(StoreError) -> String? {
     nil
   }
+
+  package func reset(_ key: ExactString?, in suite: ExactString) throws(StoreError) -> Int {
+    guard case .reset(let count) = try reply(to: .reset(suite, key: key)) else { throw WireReader.unreadable }
+    return count
+  }
 }

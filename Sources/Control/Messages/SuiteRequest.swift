@@ -24,6 +24,8 @@ package enum SuiteRequest: Hashable, Sendable {
   case layers
   /// The layer whose value a key has; `origin` is the answer.
   case origin(ExactString, key: ExactString)
+  /// Removes a key of a suite, or all that layers below have, from the layer that is written; `reset` is the answer.
+  case reset(ExactString, key: ExactString?)
   /// `isStale` is the answer.
   case isStale
   /// `history` is the answer, or `done`.
@@ -41,6 +43,7 @@ package enum SuiteReply: Hashable, Sendable {
   /// The lowest first; empty: there are none. And the one to which changes are written.
   case layers([String], written: String)
   case origin(String?)
+  case reset(Int)
   case isStale(Bool?)
   case history(SuiteHistoryReply)
   /// The suites that may have changed; nil: any of them.

@@ -28,6 +28,9 @@ extension WireWriter {
       put(key)
     case .isStale: put(14 as UInt8)
     case .watch: put(15 as UInt8)
+    case .reset(let suite, let key):
+      put(16, suite)
+      put(key) { $0.put($1) }
     }
   }
 
@@ -73,6 +76,9 @@ extension WireWriter {
     case .changed(let suites):
       put(9 as UInt8)
       put(suites) { $0.put($1) { $0.put($1) } }
+    case .reset(let count):
+      put(10 as UInt8)
+      put(UInt32(clamping: count))
     }
   }
 
@@ -145,6 +151,7 @@ extension WireReader {
     case 13: .origin(try name(), key: try name())
     case 14: .isStale
     case 15: .watch
+    case 16: .reset(try name(), key: try optional { (reader) throws(StoreError) in try reader.name() })
     default: throw Self.unreadable
     }
   }
@@ -169,6 +176,7 @@ extension WireReader {
         try optional { (reader) throws(StoreError) in
           try reader.list { (reader) throws(StoreError) in try reader.name() }
         })
+    case 10: .reset(Int(try integer(UInt32.self)))
     default: throw Self.unreadable
     }
   }

@@ -26,6 +26,7 @@ struct SuiteServer {
       return .suites(.layers(origins?.layerNames ?? [], written: origins?.writtenLayer ?? ""))
     case .origin(let name, let key):
       return .suites(.origin(try store.engine.origins?.origin(of: key, in: name)))
+    case .reset(let name, let key): return .suites(.reset(try reset(key, in: name)))
     case .isStale: return .suites(.isStale(store.engine.isStale))
     case .create, .remove, .rename: try restructure(request)
     // It has no single reply: `SuiteWatcher`.
@@ -42,6 +43,11 @@ struct SuiteServer {
     case .rename(let name, let newName): try store.renameSuite(name, to: newName)
     default: break
     }
+  }
+
+  private func reset(_ key: ExactString?, in suite: ExactString) throws(StoreError) -> Int {
+    try requireWritable()
+    return try store.reset(key, in: suite)
   }
 
   func requireWritable() throws(StoreError) {

@@ -9,6 +9,7 @@ package final class LayeredSuites: SuiteEngine {
   let layers: [SettingLayer]
   let written: Int
   private let merged: MergedSuites
+  private let removed: RemovedSuites
 
   /// `layers`: the lowest first. `written`: the name of the one to which changes are written.
   ///
@@ -16,11 +17,13 @@ package final class LayeredSuites: SuiteEngine {
   package convenience init(_ layers: [SettingLayer], writing written: String) throws(StoreError) {
     guard Set(layers.map(\.name)).count == layers.count else { throw .exists }
     guard let index = layers.firstIndex(where: { $0.name == written }) else { throw .notFound }
-    self.init(layers, index, MergedSuites())
+    self.init(layers, index, MergedSuites(), RemovedSuites())
   }
 
-  private init(_ layers: [SettingLayer], _ written: Int, _ merged: MergedSuites) {
-    (self.layers, self.written, self.merged) = (layers, written, merged)
+  private init(
+    _ layers: [SettingLayer], _ written: Int, _ merged: MergedSuites, _ removed: RemovedSuites
+  ) {
+    (self.layers, self.written, self.merged, self.removed) = (layers, written, merged, removed)
   }
 
   var top: SettingLayer { layers[written] }
@@ -29,7 +32,11 @@ package final class LayeredSuites: SuiteEngine {
 
   /// The suites whose names an engine has told to be changed.
   package func suites(stored: ExactString) -> [ExactString] {
-    Array(Set(layers.compactMap { $0.suite(stored: stored) }))
+    if stored == top.storedList {
+      _ = try? removedSuites()
+      return removed.all
+    }
+    return Array(Set(layers.compactMap { $0.suite(stored: stored) }))
   }
 
   package func suites() throws(StoreError) -> [ExactString: SuiteStamp] {
@@ -40,18 +47,24 @@ package final class LayeredSuites: SuiteEngine {
         stamps[suite, default: LayeredStamp()].add(stamp, of: index)
       }
     }
+    for suite in try hidden() { stamps[suite] = nil }
     return stamps.compactMapValues(\.stamp)
   }
 
   package func suiteNames() throws(StoreError) -> [ExactString] {
     var names: Set<ExactString> = []
     for layer in layers { names.formUnion(try layer.engine.suiteNames().compactMap(layer.suite(stored:))) }
-    return Array(names)
+    return Array(names.subtracting(try hidden()))
   }
 
   package var hasProvenNames: Bool { layers.allSatisfy(\.engine.hasProvenNames) }
 
   package func stamp(of suite: ExactString) throws(StoreError) -> SuiteStamp? {
+    guard try !isHidden(suite) else { return nil }
+    return try storedStamp(of: suite)
+  }
+
+  private func storedStamp(of suite: ExactString) throws(StoreError) -> SuiteStamp? {
     var stamp = LayeredStamp()
     for (index, layer) in layers.enumerated() {
       if let part = try layer.engine.stamp(of: layer.stored(suite)) { stamp.add(part, of: index) }
@@ -61,7 +74,7 @@ package final class LayeredSuites: SuiteEngine {
 
   package func read(_ suite: ExactString, since known: SuiteContents?) throws(StoreError) -> SuiteContents? {
     let parts = try parts(of: suite)
-    guard parts.isThere else {
+    guard parts.isThere, try !isHidden(suite) else {
       merged.forget(suite)
       return nil
     }
@@ -72,7 +85,7 @@ package final class LayeredSuites: SuiteEngine {
     _ suite: ExactString, known: SuiteContents?, _ body: (inout SuiteContents) throws(StoreError) -> Void
   ) throws(StoreError) -> SuiteContents {
     var parts = try parts(of: suite)
-    guard parts.isThere else { throw .notFound }
+    guard parts.isThere, try !isHidden(suite) else { throw .notFound }
     if parts.contents[written] == nil {
       let before = contents(suite, parts)
       guard try changed(before, parts, body).isEmpty == false else { return before }
@@ -103,16 +116,23 @@ package final class LayeredSuites: SuiteEngine {
   package func create(_ suite: ExactString) throws(StoreError) -> SuiteContents {
     try Self.check(suite)
     guard try stamp(of: suite) == nil else { throw .exists }
-    _ = try top.engine.create(top.stored(suite))
+    if try top.engine.stamp(of: top.stored(suite)) == nil { _ = try top.engine.create(top.stored(suite)) }
+    try top.setRemoved(false, suite)
     return contents(suite, try parts(of: suite))
   }
 
-  /// - Throws: `notPermitted` where a layer that is not written has the suite.
+  /// A suite that a layer below has is noted as removed, and shows again as soon as it has another key there.
+  ///
+  /// - Throws: `notPermitted` where a layer above the written one has the suite.
   package func remove(_ suite: ExactString) throws(StoreError) {
     guard let contents = try read(suite) else { throw .notFound }
     guard contents.settings.isEmpty else { throw .notEmpty }
-    try requireWrittenAlone(suite)
-    try top.engine.remove(top.stored(suite))
+    guard try isBelow(suite) else {
+      try requireWrittenAlone(suite)
+      try top.engine.remove(top.stored(suite))
+      return merged.forget(suite)
+    }
+    try top.setRemoved(true, suite)
     merged.forget(suite)
   }
 
@@ -123,6 +143,8 @@ package final class LayeredSuites: SuiteEngine {
     if suite != name {
       guard try stamp(of: name) == nil else { throw .exists }
       try requireWrittenAlone(suite)
+      // Also one that is removed here: it would take the keys of the layers below.
+      try requireWrittenAlone(name)
     }
     try top.engine.rename(top.stored(suite), to: top.stored(name))
     merged.forget(suite)
@@ -140,6 +162,45 @@ package final class LayeredSuites: SuiteEngine {
           reason: "the layer \(layer.name) has this suite too, and changes are written to \(top.name) only")
       }
     }
+  }
+
+  /// Whether a layer below the written one has the suite, and none above it.
+  private func isBelow(_ suite: ExactString) throws(StoreError) -> Bool {
+    guard top.canRemoveSuites else { return false }
+    var isBelow = false
+    for (index, layer) in layers.enumerated() where index != written {
+      guard try layer.engine.stamp(of: layer.stored(suite)) != nil else { continue }
+      guard index < written else { return false }
+      isBelow = true
+    }
+    return isBelow
+  }
+
+  /// The suites that were removed in the layer that is written, as far as no other layer shows a key of them.
+  private func hidden() throws(StoreError) -> [ExactString] {
+    var hidden: [ExactString] = []
+    for suite in try removedSuites() {
+      if try showsNothing(suite) { hidden.append(suite) }
+    }
+    return hidden
+  }
+
+  private func isHidden(_ suite: ExactString) throws(StoreError) -> Bool {
+    guard try removedSuites().contains(suite) else { return false }
+    return try showsNothing(suite)
+  }
+
+  /// A list that can't be read hides no suite: those that were removed are empty.
+  private func removedSuites() throws(StoreError) -> [ExactString] {
+    do throws(StoreError) {
+      let suites = try top.removedSuites()
+      removed.note(suites)
+      return suites
+    } catch .damaged { return [] }
+  }
+
+  private func showsNothing(_ suite: ExactString) throws(StoreError) -> Bool {
+    try merged.settings(of: suite, parts(of: suite).layers(layers)).isEmpty
   }
 
   /// Whether one of the layers is; nil: all are kept on this machine.
@@ -162,7 +223,9 @@ package final class LayeredSuites: SuiteEngine {
     return layers.flatMap { $0.engine.problems() }.filter { seen.insert($0).inserted }
   }
 
-  package var withoutWaiting: any SuiteEngine { LayeredSuites(layers.map(\.withoutWaiting), written, merged) }
+  package var withoutWaiting: any SuiteEngine {
+    LayeredSuites(layers.map(\.withoutWaiting), written, merged, removed)
+  }
 
   package func waitForLock(of suite: ExactString) throws(StoreError) {
     try top.engine.waitForLock(of: top.stored(suite))
@@ -183,6 +246,29 @@ extension LayeredSuites: SettingOrigins {
 
   package func obstacle(toChanging key: ExactString, in suite: ExactString) throws(StoreError) -> String? {
     try parts(of: suite).layers(layers).obstacle(toChanging: key, in: written)
+  }
+
+  package func reset(_ key: ExactString?, in suite: ExactString) throws(StoreError) -> Int {
+    let shown = try parts(of: suite)
+    guard shown.isThere else { throw .notFound }
+    if let key { try shown.layers(layers).checkReset(of: key, in: written) }
+    var count = 0
+    if shown.contents[written] != nil {
+      let stored = try top.engine.update(top.stored(suite), known: nil) { (stored) throws(StoreError) in
+        var parts = shown
+        parts.contents[written] = stored
+        let after = parts.layers(layers).resetting(key, in: written)
+        count = stored.settings.count - after.count
+        stored.settings = after
+      }
+      // Else it would keep the folder where the layers below lose theirs.
+      if stored.settings.isEmpty, try isBelow(suite) {
+        do throws(StoreError) { try top.engine.remove(top.stored(suite)) } catch .notEmpty {} catch .notFound
+        {}
+      }
+    }
+    if try top.setRemoved(false, suite) { count = max(count, 1) }
+    return count
   }
 }
 

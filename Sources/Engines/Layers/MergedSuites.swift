@@ -20,3 +20,14 @@ final class MergedSuites: Sendable {
 
   func forget(_ suite: ExactString) { known.withLock { $0[suite] = nil } }
 }
+
+/// The suites that were ever seen to be removed in a layer: those that a change of the list of them may concern.
+final class RemovedSuites: Sendable {
+  private let known = Mutex<Set<ExactString>>([])
+
+  func note(_ suites: [ExactString]) {
+    if !suites.isEmpty { known.withLock { $0.formUnion(suites) } }
+  }
+
+  var all: [ExactString] { known.withLock { Array($0) } }
+}

@@ -45,6 +45,32 @@ package struct SettingLayer: Sendable {
     prefix.isEmpty ? suite : ExactString(prefix + suite.string)
   }
 
+  /// The suite of the engine that lists the suites which are removed in this layer: that of an empty name, which no suite has.
+  var storedList: ExactString? { canRemoveSuites ? ExactString(prefix) : nil }
+
+  /// Whether the layer can note that a suite is removed which a layer below has: one with an engine of its own has no name to spare.
+  var canRemoveSuites: Bool { !prefix.isEmpty }
+
+  /// The suites that are removed in this layer, although layers below may have them.
+  func removedSuites() throws(StoreError) -> [ExactString] {
+    guard let storedList, try engine.stamp(of: storedList) != nil else { return [] }
+    return try engine.read(storedList)?.settings.keys ?? []
+  }
+
+  /// Returns whether that is a change.
+  @discardableResult
+  func setRemoved(_ isRemoved: Bool, _ suite: ExactString) throws(StoreError) -> Bool {
+    guard let storedList, try removedSuites().contains(suite) != isRemoved else { return false }
+    if isRemoved { do throws(StoreError) { _ = try engine.create(storedList) } catch .exists {} }
+    let after = try engine.update(storedList, known: nil) { contents in
+      contents.settings[suite] = isRemoved ? Setting(SettingLayers.tombstone) : nil
+    }
+    if after.settings.isEmpty {
+      do throws(StoreError) { try engine.remove(storedList) } catch .notEmpty {} catch .notFound {}
+    }
+    return true
+  }
+
   /// The name of the suite that the engine has under this name; nil: it is none of this layer.
   package func suite(stored: ExactString) -> ExactString? {
     guard !prefix.isEmpty else { return stored }

@@ -99,6 +99,27 @@ package struct SettingLayers: Sendable {
     return "the layer \(above.name) has this key too, and is above \(layers[index].name), to which is written"
   }
 
+  /// The settings of a layer without a key that the layers below show, or without all of these; those that stand for removed keys go too.
+  func resetting(_ key: ExactString?, in index: Int) -> SharedDictionary<Setting> {
+    var settings = layers[index].settings
+    let all = layers[index].settings
+    for (name, setting) in all where key == nil || key == name {
+      if setting.value == Self.tombstone || isBelow(index, name) { settings[name] = nil }
+    }
+    return settings
+  }
+
+  /// - Throws: `notFound` for a key that no layer has; `notPermitted` for one that no layer below shows, so that its only value would go, and for one
+  ///   that a layer above has.
+  func checkReset(of key: ExactString, in index: Int) throws(StoreError) {
+    guard layers.contains(where: { $0.settings[key] != nil }) else { throw .notFound }
+    if let reason = obstacle(toChanging: key, in: index) { throw .notPermitted(reason: reason) }
+    guard isBelow(index, key) || layers[index].settings[key]?.value == Self.tombstone else {
+      throw .notPermitted(
+        reason: "no layer below \(layers[index].name) has this key, so that its only value would go")
+    }
+  }
+
   /// Whether the layers below one show a key.
   private func isBelow(_ index: Int, _ key: ExactString) -> Bool {
     SettingLayers(Array(layers[..<index])).origin(of: key) != nil

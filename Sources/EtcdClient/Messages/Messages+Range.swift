@@ -58,6 +58,8 @@ extension ClusterHeader {
       default: break
       }
     }
+    // The next one is computed.
+    guard 0..<Int64.max ~= revision else { throw .malformed }
   }
 
   /// The header of a reply of which nothing else is needed.
@@ -87,6 +89,6 @@ extension KeyValue {
       }
     }
     // No key is empty, and no revision of a key is before the first.
-    guard !key.isEmpty, modified > 0 else { throw .malformed }
+    guard !key.isEmpty, 1..<Int64.max ~= modified, 0..<Int64.max ~= version else { throw .malformed }
   }
 }

@@ -8,16 +8,31 @@ import Tree
 final class PruningSchedule: Sendable {
   /// From so many lookups on, the nodes are worth a timer.
   private static let many = 1000
+  /// From so many lookups on, they are looked through at once: a program goes over very many files, of which the kernel would keep
+  /// each, in a kilobyte of its memory and some 170 bytes of this process's.
+  static let most = 131_072
+
+  /// When the nodes are to be looked through.
+  enum Due {
+    case later
+    case now
+  }
 
   private let lookups = Atomic(0)
   private let isPlanned = Atomic(false)
+  private let sweeps = Atomic(0)
 
   /// The kernel does not know the notification.
   let isImpossible = Atomic(false)
 
-  /// Counts a lookup. Returns whether the caller has to plan a sweep.
-  func note() -> Bool {
-    lookups.wrappingAdd(1, ordering: .relaxed).newValue >= Self.many && begin()
+  /// How many sweeps have begun.
+  var count: Int { sweeps.load(ordering: .relaxed) }
+
+  /// Counts a lookup. Returns when the caller has to plan a sweep; nil: it need not.
+  func note() -> Due? {
+    let count = lookups.wrappingAdd(1, ordering: .relaxed).newValue
+    if count == Self.most, !isImpossible.load(ordering: .relaxed) { return .now }
+    return count >= Self.many && begin() ? .later : nil
   }
 
   /// Returns whether the caller has to plan a sweep, as none is planned.
@@ -28,6 +43,7 @@ final class PruningSchedule: Sendable {
 
   /// The sweep begins; what is looked up from now on counts for the next one.
   func end() {
+    sweeps.wrappingAdd(1, ordering: .relaxed)
     lookups.store(0, ordering: .relaxed)
     isPlanned.store(false, ordering: .releasing)
   }
@@ -40,11 +56,19 @@ extension KernelCache {
 
   /// To be called with each entry that the kernel gets.
   func noteLookup() {
-    if pruning.note() { planSweep() }
+    switch pruning.note() {
+    case .now: Background.run { [weak self] in self?.sweep() }
+    case .later: planSweep()
+    case nil: break
+    }
   }
 
   private func planSweep() {
-    Background.run(after: Self.pruningInterval) { [weak self] in self?.sweep() }
+    let count = pruning.count
+    Background.run(after: Self.pruningInterval) { [weak self] in
+      // One that was made meanwhile has planned the next.
+      if self?.pruning.count == count { self?.sweep() }
+    }
   }
 
   /// Has the kernel forget what was not looked up since the last sweep; another one follows while something was.

@@ -232,12 +232,14 @@ extension TreeSession {
     return removed
   }
 
-  /// Brings them back: the settings of a suite in one change. `advance` is called after each with the number of those that are back.
+  /// Brings them back: the settings of a suite in one change, as far as the engine takes so much. A key that was set meanwhile stays. `advance` is called after each with the number of those that are back.
   package func bringBack(_ removed: RemovedEntries, _ advance: (Int) -> Void) throws {
     var count = 0
     for (suite, versions) in removed.settings {
       let path = TreePath("defaults/" + PathName(suite).string)
-      try attempt(path) { () throws(StoreError) in try settings.restore(versions, in: suite) }
+      try attempt(path) { () throws(StoreError) in
+        try settings.restore(versions, in: suite, onlyMissing: true)
+      }
       count += versions.count
       advance(count)
     }
@@ -301,7 +303,7 @@ extension TreeSession {
     return (try name(path, 1), try name(path, 2))
   }
 
-  private func name(_ path: TreePath, _ index: Int) throws -> ExactString {
+  func name(_ path: TreePath, _ index: Int) throws -> ExactString {
     let name = try attempt(path) { () throws(StoreError) in
       try PathName(lookingUp: path.components[index].utf8)
     }

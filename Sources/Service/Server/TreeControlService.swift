@@ -50,7 +50,8 @@ final class TreeControlService: ControlService {
 
   func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
     if passphrase.isEmpty, cluster?.opened.isReadable != false, let locking = tree.keychain?.engine.locking,
-      locking.needsPassphrase, locking.isOpenThroughout
+      locking.needsPassphrase, locking.isOpenThroughout,
+      cluster?.opened.hasOtherDeviceFile != true
     {
       return
     }

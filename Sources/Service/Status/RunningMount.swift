@@ -59,6 +59,9 @@ package struct RunningMount {
     return fields["state"] == .string("locked")
   }
 
+  /// Whether the keychain is that of a cluster's store, which this device's passphrase opens.
+  package var hasClusterKeychain: Bool { text("keychain") == "cluster" }
+
   /// Whether the keychain is that of a cluster's store, to which this device does not belong any more.
   private var isRemovedFromCluster: Bool {
     clusterText("state") == "removed" && text("keychain") == "cluster"

@@ -17,4 +17,10 @@ public protocol SettingOrigins: Sendable {
   ///
   /// - Throws: as `SuiteEngine.read`.
   func obstacle(toChanging key: ExactString, in suite: ExactString) throws(StoreError) -> String?
+
+  /// Removes a key of a suite from the layer that is written, or all keys that layers below show, so that these show again; keys that stand for
+  /// removed ones go too. Returns how many.
+  ///
+  /// - Throws: `notFound`; `notPermitted` for a key that no layer below shows, or that one above has; as `SuiteEngine.update`.
+  func reset(_ key: ExactString?, in suite: ExactString) throws(StoreError) -> Int
 }

@@ -93,6 +93,17 @@ public final class SettingsStore: Sendable {
     guard name != newName else { return }
     try suite(name).rename(to: suite(newName))
   }
+
+  /// Removes a key, or all of a suite that layers below show, from the layer that is written (`SettingOrigins.reset`).
+  ///
+  /// - Throws: `unsupported` where the settings are not made of layers; as `SettingOrigins.reset`.
+  public func reset(_ key: ExactString?, in suite: ExactString) throws(StoreError) -> Int {
+    guard let origins = engine.origins else {
+      throw .unsupported(reason: "the settings of this mount are not made of layers (`layers=`)")
+    }
+    defer { refresh(suite) }
+    return try origins.reset(key, in: suite)
+  }
 }
 
 extension SettingsStore {

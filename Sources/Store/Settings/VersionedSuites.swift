@@ -81,11 +81,34 @@ extension SettingsStore {
 
   /// Gives keys values that they had, which is one change like any other; makes the suite where it is gone.
   ///
+  /// `onlyMissing`: keys that have a value keep it. More than the engine takes at once become several changes then.
+  ///
   /// - Throws: `readOnly`, `noSpace`, `damaged`, and the system's errors.
-  public func restore(_ versions: [SettingVersion], in suite: ExactString) throws(StoreError) {
+  public func restore(
+    _ versions: [SettingVersion], in suite: ExactString, onlyMissing: Bool = false
+  ) throws(StoreError) {
     if try existingSuite(suite) == nil { try createSuite(suite) }
-    try self.suite(suite).update { contents in
-      for version in versions { contents.settings[version.key] = Setting(version.value) }
+    do throws(StoreError) {
+      try self.suite(suite).update { contents in
+        for version in versions where !onlyMissing || contents.settings[version.key] == nil {
+          contents.settings[version.key] = Setting(version.value)
+        }
+      }
+    } catch {
+      guard onlyMissing, versions.count > 1, error.isOfSize else { throw error }
+      let half = versions.count / 2
+      try restore(Array(versions[..<half]), in: suite, onlyMissing: true)
+      try restore(Array(versions[half...]), in: suite, onlyMissing: true)
+    }
+  }
+}
+
+extension StoreError {
+  /// Whether less at once may be taken.
+  fileprivate var isOfSize: Bool {
+    switch self {
+    case .tooLarge, .unsupported: true
+    default: false
     }
   }
 }

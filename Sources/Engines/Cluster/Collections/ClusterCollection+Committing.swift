@@ -60,12 +60,16 @@ extension ClusterCollection {
     }
   }
 
+  private static var mostOwn: Int { 1000 }
+
   private func made(_ draft: CollectionDraft<Content>, _ revision: Int64) -> Outcome {
     state.use { state in
       guard let copy = state.copy, copy.modified < revision else { return }
       state.copy?.take(draft, revision: revision)
       if state.copy?.modified == revision {
         state.covered = max(state.covered, revision)
+        // Without a watch nothing takes them away again.
+        if state.own.count >= Self.mostOwn { state.own = [] }
         state.own.insert(revision)
       }
       if let copy = state.copy {
@@ -103,6 +107,8 @@ extension ClusterCollection {
   }
 
   private func resolution(_ draft: CollectionDraft<Content>) -> Resolution {
+    // The watch may have told, where no reply came.
+    if isInCopy(draft) { return .known(.made) }
     do throws(StoreError) {
       try load()
       return try withCopy { copy in
@@ -112,6 +118,10 @@ extension ClusterCollection {
         let isListed = copy.version - draft.version < UInt64(CollectionHead.mostOperations)
         return isListed ? .known(.overtaken) : .unknown
       }
-    } catch { return .unknown }
+    } catch { return isInCopy(draft) ? .known(.made) : .unknown }
+  }
+
+  private func isInCopy(_ draft: CollectionDraft<Content>) -> Bool {
+    (try? lookAtCopy { $0.head.operations.contains(draft.operation) }) == true
   }
 }

@@ -5,10 +5,17 @@ extension Timestamp {
   /// The time at which a state is replaced now that was stored at `stored`, after an earlier one that was replaced at `earlier`: by this device's
   /// clock, but not before those, so that a slow clock makes no state too old to be kept.
   ///
-  /// `changed`: when the collection was changed last, by the latest clock: a time of storing that is later was set by a person.
-  static func end(stored: Timestamp?, after earlier: Timestamp?, _ changed: Timestamp) -> Timestamp {
+  /// `changed`: when the collection was changed last, by the latest clock: a time of storing that is later was set by a person. `others`: the latest
+  /// time that another device has signed; nil: there is none. Up to that it is not before the collection was changed, and later it is by this device's
+  /// clock alone.
+  static func end(
+    stored: Timestamp?, after earlier: Timestamp?, _ changed: Timestamp, others: Timestamp?
+  ) -> Timestamp {
+    let now = Timestamp.now
     let stored = stored.map { min($0, changed) }
-    return [stored, earlier].compactMap { $0 }.reduce(.now) { max($0, $1) }
+    guard let others else { return [stored, earlier].compactMap { $0 }.reduce(now) { max($0, $1) } }
+    let most = max(now, others)
+    return [stored, earlier, min(changed, others)].compactMap { $0 }.reduce(now) { max($0, min($1, most)) }
   }
 }
 
@@ -48,6 +55,14 @@ package final class PruningClock: Sendable {
     others.withLock { others in
       guard case .some(let known) = others else { return }
       others = .some(latest: max(known ?? latest, latest))
+    }
+  }
+
+  /// The latest time that another device has signed; nil: there is none, or none was read yet.
+  var latestOther: Timestamp? {
+    others.withLock { others in
+      guard case .some(let latest) = others else { return nil }
+      return latest
     }
   }
 

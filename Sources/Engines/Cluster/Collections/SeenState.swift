@@ -67,6 +67,9 @@ package final class SeenState: Sendable {
     }
   }
 
+  /// Something else has changed that is stored with the contents.
+  func setChanged() { change { $0.isChanged = true } }
+
   /// A person has accepted that the cluster was set back, or is another one: what it has now is the state to begin with.
   package func accept() {
     change { state in

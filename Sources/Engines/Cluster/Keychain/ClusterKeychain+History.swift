@@ -220,7 +220,8 @@ extension ClusterKeychain {
     return ItemEntryChange(
       id, .remove,
       kept: .init(
-        number: items.version + 1, time: items.end(of: old), changes: VersionChanges.removal.rawValue),
+        number: items.version + 1, time: items.end(of: old, others: session.pruning.latestOther),
+        changes: VersionChanges.removal.rawValue),
       limit: .init(retention, at: session.pruning.time))
   }
 

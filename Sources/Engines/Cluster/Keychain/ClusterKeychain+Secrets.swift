@@ -87,13 +87,15 @@ extension ClusterKeychain {
     _ key: [UInt8], _ known: CopyExtent
   ) throws(StoreError) -> (stored: KeyValue?, head: PresentHead) {
     do throws(ClusterError) {
-      if pace.isQuiet {
+      let isQuiet = pace.isQuiet
+      if isQuiet {
         let (values, revision) = try session.read([KeyRange(key: key)])
         pace.note(revision)
         if revision == known.covered { return (values[0].first, .isKnown) }
       }
       let (values, revision) = try session.read([KeyRange(key: collection.place.head), KeyRange(key: key)])
-      pace.note(revision)
+      // The second reply of one opening does not show that the cluster is quiet from one to the next.
+      if !isQuiet { pace.note(revision) }
       guard let head = values[0].first else { return (nil, .missing) }
       guard head.modified == known.modified else { return (nil, .other(modified: head.modified)) }
       collection.noteCovered(revision, at: known.modified)

@@ -27,7 +27,7 @@ struct ItemWriting {
   ) {
     (self.id, self.old, self.entry, self.session) = (id, old, entry, session)
     number = items.version + 1
-    end = old.map { items.end(of: $0) } ?? .now
+    end = old.map { items.end(of: $0, others: session.pruning.latestOther) } ?? .now
   }
 
   /// The transaction. What the item was is kept as `retention` says; nil: not, and what is kept stays.

@@ -119,8 +119,10 @@ struct VerifiedItems {
   var ids: [ItemIdentity: ItemKey] { table.ids }
 
   /// When the present state of an item is replaced.
-  func end(of entry: ItemEntry) -> Timestamp {
-    .end(stored: entry.record.item.modified, after: entry.versions.last?.replaced, changed)
+  /// `others`: as `PruningClock.latestOther`.
+  func end(of entry: ItemEntry, others: Timestamp?) -> Timestamp {
+    .end(
+      stored: entry.record.item.modified, after: entry.versions.last?.replaced, changed, others: others)
   }
 
   /// - Throws: `exists` where two items would have one identity.

@@ -18,6 +18,9 @@ extension ClusterStore {
     state.use { $0.device = record }
   }
 
+  /// Whether the file of this device's keys is another one than when the store was opened.
+  package var hasOtherDeviceFile: Bool { replacement(of: state.use { $0.device }) != nil }
+
   /// The file of this device's keys, if it is another one than when the store was opened: its passphrase may have been changed since.
   private func replacement(of device: DeviceRecord) -> DeviceRecord? {
     guard let bytes = try? DeviceFiles.read(files.device), let stored = try? DeviceRecord(bytes.span),

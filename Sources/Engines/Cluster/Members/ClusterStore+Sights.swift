@@ -55,7 +55,7 @@ extension ClusterStore {
 
   /// Compares what the other members have seen with what is shown here. A sight that does not open, or that no member has signed,
   /// counts for nothing, as if it was withheld: `otherSights` says how old the others are. One that did not fit counts until a later one of the
-  /// same member fits.
+  /// same member shows the same collection, and fits.
   ///
   /// - Throws: `unreachable`, `damaged`.
   package func compareSights(
@@ -67,7 +67,11 @@ extension ClusterStore {
     if let latest = times.max() { session.pruning.note(latest) }
     var findings: [SightFinding] = []
     try suites?.catchUpLoaded()
-    try keychain?.catchUp()
+    if let keychain {
+      try keychain.start()
+      // Not as a reader, who gets what was read before where the servers do not answer.
+      try keychain.collection.catchUp()
+    }
     let own = heads(suites, keychain)
     let log = try fetchLog()
     noteOtherDevices(log)
@@ -76,28 +80,46 @@ extension ClusterStore {
       findings.append(SightFinding(member: device, time: .now, comparison: .isWithheld))
     }
     for sight in sights where sight.member != device {
-      var results = sight.heads.compactMap { head in
-        own.first { $0.key == head.key }.map { SightComparison(head, own: $0.version, $0.operations) }
+      var results: [[UInt8]: SightComparison] = [:]
+      for head in sight.heads {
+        guard let own = own.first(where: { $0.key == head.key }) else { continue }
+        results[head.key] = SightComparison(head, own: own.version, own.operations)
       }
-      if sight.members > log.count { results.append(.isWithheld) }
-      if sight.members == log.count, sight.digest != log.digest { results.append(.isForked) }
-      let worst = results.max { $0.rawValue < $1.rawValue } ?? .fits
-      note(SightDoubt(time: sight.time, comparison: worst), of: sight.member)
+      results[[]] = comparison(of: sight, with: log)
+      note(sight, results)
     }
-    let doubts = state.use { $0.doubts.filter { log.members[$0.key] != nil } }
+    let doubts = state.use { $0.doubts }.filter { $0.value.comparison != .fits }
+    let worst = Dictionary(doubts.map { ($0.key.member, $0.value) }) { first, second in
+      first.comparison.rawValue < second.comparison.rawValue ? second : first
+    }
     return findings
-      + doubts.map { SightFinding(member: $0.key, time: $0.value.time, comparison: $0.value.comparison) }
+      + worst.filter { log.members[$0.key] != nil }.map {
+        SightFinding(member: $0.key, time: $0.value.time, comparison: $0.value.comparison)
+      }
   }
 
-  private func note(_ sight: SightDoubt, of member: ItemKey) {
-    state.use { state in
-      state.sights[member] = max(state.sights[member] ?? sight.time, sight.time)
-      if sight.comparison != .fits {
-        state.doubts[member] = max(state.doubts[member] ?? sight, sight)
-      } else if let doubt = state.doubts[member], doubt.time <= sight.time {
-        state.doubts[member] = nil
+  /// Of the list of members.
+  private func comparison(of sight: MemberSight, with log: MemberLog) -> SightComparison {
+    if sight.members > log.count { return .isWithheld }
+    return sight.members == log.count && sight.digest != log.digest ? .isForked : .fits
+  }
+
+  private func note(_ sight: MemberSight, _ results: [[UInt8]: SightComparison]) {
+    let isNews = state.use { state in
+      state.sights[sight.member] = max(state.sights[sight.member] ?? sight.time, sight.time)
+      let before = state.doubts
+      for (key, comparison) in results {
+        let place = SightPlace(member: sight.member, key: key)
+        let new = SightDoubt(time: sight.time, revision: sight.revision, comparison: comparison)
+        guard let known = before[place] else {
+          if comparison != .fits { state.doubts[place] = new }
+          continue
+        }
+        if known < new, known.comparison != .fits || comparison != .fits { state.doubts[place] = new }
       }
+      return state.doubts != before
     }
+    if isNews { session.seen.setChanged() }
   }
 
   /// When each other member has last said what it had seen, as far as this device has read it, and whether the cluster shows that record: it is
@@ -142,17 +164,30 @@ extension ClusterStore {
     let members = try fetchLog().members
     var shown = ShownSights()
     for value in values {
-      let place = RecordPlace(.seen, value.key, version: UInt64(clamping: value.version))
+      guard let member = members.keys.first(where: { paths.seen($0) == value.key }) else { continue }
       do throws(StoreError) {
-        let (signed, _) = try RecordSeal.open(value.value, at: place, for: .members, keys)
+        let (signed, epoch) = try openedSight(value)
         let sight = try MemberSight(signed, members, of: keys.store)
-        if value.key == paths.seen(sight.member) { shown.sights.append(sight) }
+        guard sight.member == member else { continue }
+        state.use { $0.sightEpochs[member] = max(epoch, $0.sightEpochs[member] ?? 0) }
+        shown.sights.append(sight)
       } catch {
-        guard RecordSeal.isOfEarlierKeys(value.value, keys) else { continue }
-        shown.ofEarlierKeys.formUnion(members.keys.filter { paths.seen($0) == value.key })
+        // Not of keys before those of a record that was read: that one was replaced.
+        let least = state.use { $0.sightEpochs[member] } ?? 1
+        if RecordSeal.isOfEarlierKeys(value.value, keys, from: least) { shown.ofEarlierKeys.insert(member) }
       }
     }
     return shown
+  }
+
+  /// The signed record of a member, after fetching the keys where another device has made new ones.
+  private func openedSight(_ value: KeyValue) throws(StoreError) -> ([UInt8], UInt32) {
+    let place = RecordPlace(.seen, value.key, version: UInt64(clamping: value.version))
+    do throws(StoreError) {
+      return try RecordSeal.open(value.value, at: place, for: .members, keys)
+    } catch .locked where session.renewKeys() {
+      return try RecordSeal.open(value.value, at: place, for: .members, keys)
+    }
   }
 
   private struct OwnHead {

@@ -33,8 +33,10 @@ package final class ClusterStore: Sendable, ClusterLock {
     var accepted: UInt64 = 0
     /// When each other member has last said what it had seen; kept by the file of what was seen.
     var sights: [ItemKey: Timestamp] = [:]
-    /// The members whose last sight did not fit; kept too, so that servers which show it no more hide nothing.
-    var doubts: [ItemKey: SightDoubt] = [:]
+    /// The epoch of the keys of each other member's record that was read last.
+    var sightEpochs: [ItemKey: UInt32] = [:]
+    /// The members that had a sight which did not fit; kept too, so that servers which show it no more hide nothing.
+    var doubts: [SightPlace: SightDoubt] = [:]
   }
 
   let files: DeviceFiles
@@ -121,6 +123,13 @@ package final class ClusterStore: Sendable, ClusterLock {
       throw .notPermitted(reason: Self.notConfirmed)
     }
     let record = try SeenRecord(stored, SeenRecord.key(member, device.store))
+    // The state that this process has seen before would be stored again as if it was accepted.
+    guard state.use({ $0.seenKey == nil || record.accepted <= $0.accepted }) else {
+      throw .notPermitted(
+        reason:
+          "`keyhole cluster accept` has accepted another state of the cluster since; unmount, and mount again"
+      )
+    }
     session.seen.take(record.contents)
     state.use { state in
       state.accepted = record.accepted
@@ -323,7 +332,7 @@ package final class ClusterStore: Sendable, ClusterLock {
     session.seen.accept()
     state.use {
       ($0.log, $0.noted, $0.accepted) = (MemberLog(store: keys.store), record, known.accepted &+ 1)
-      ($0.sights, $0.doubts) = ([:], [:])
+      ($0.sights, $0.doubts, $0.sightEpochs) = ([:], [:], [:])
     }
     try open(member, record)
     let before = try? Self.log(try fetchEntries(), upTo: known.members, keys.store)

@@ -153,7 +153,8 @@ extension ClusterSuites {
       records.append(
         SettingVersionRecord(
           number: copy.version + 1,
-          replaced: .end(stored: before.modified, after: earlier, copy.head.valueTime),
+          replaced: .end(
+            stored: before.modified, after: earlier, copy.head.valueTime, others: session.pruning.latestOther),
           changes: parts.rawValue, setting: setting))
     }
     guard !records.isEmpty else { return }

@@ -99,9 +99,12 @@ package enum RecordSeal {
     return writer.bytes
   }
 
-  /// Whether a value is sealed under keys that were given up. It is not looked at otherwise.
-  package static func isOfEarlierKeys(_ value: [UInt8], _ keys: ClusterKeyring) -> Bool {
-    guard let epoch = try? epoch(of: value) else { return false }
+  /// Whether a value is sealed under keys that were given up, as its header says, and not under those of an epoch before `least`. It is not
+  /// looked at otherwise.
+  package static func isOfEarlierKeys(
+    _ value: [UInt8], _ keys: ClusterKeyring, from least: UInt32
+  ) -> Bool {
+    guard let epoch = try? epoch(of: value), epoch >= least else { return false }
     return keys.isGivenUp(epoch)
   }
 

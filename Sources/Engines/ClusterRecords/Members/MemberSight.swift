@@ -114,42 +114,21 @@ package struct MemberSight: Hashable, Sendable {
 
 /// The result of comparing two sights of one collection.
 package enum SightComparison: UInt8, Hashable, Sendable {
-  /// One may be the other's past.
+  /// One is the other's past.
   case fits = 0
   /// The other one has seen commits that are not shown here.
   case isWithheld = 1
   /// The two have seen different commits at the same place.
   case isForked = 2
 
-  /// `own`: the version here, and the last commits, the newest first.
-  package init(_ other: MemberSight.Head, own version: UInt64, _ operations: [Operation]) {
+  /// `own`: the version here, and the last commits, the newest first. nil: the other one is too old for them to tell.
+  package init?(_ other: MemberSight.Head, own version: UInt64, _ operations: [Operation]) {
     guard version >= other.version else {
       self = .isWithheld
       return
     }
     let distance = version - other.version
-    guard distance < UInt64(operations.count), let operation = other.operation else {
-      self = .fits
-      return
-    }
+    guard distance < UInt64(operations.count), let operation = other.operation else { return nil }
     self = operations[Int(distance)] == operation ? .fits : .isForked
-  }
-}
-
-/// A sight of another member that did not fit what was shown here.
-package struct SightDoubt: Hashable, Sendable {
-  /// When the member has said so.
-  package var time: Timestamp
-  package var comparison: SightComparison
-
-  package init(time: Timestamp, comparison: SightComparison) {
-    (self.time, self.comparison) = (time, comparison)
-  }
-}
-
-extension SightDoubt: Comparable {
-  /// The later one counts, and of one sight the worse.
-  package static func < (left: SightDoubt, right: SightDoubt) -> Bool {
-    (left.time, left.comparison.rawValue) < (right.time, right.comparison.rawValue)
   }
 }

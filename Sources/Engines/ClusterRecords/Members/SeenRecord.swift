@@ -20,8 +20,8 @@ package struct SeenRecord: Hashable, Sendable {
   package var accepted: UInt64 = 0
   /// When each other member has last said what it had seen.
   package var sights: [ItemKey: Timestamp] = [:]
-  /// The members that have seen something else than was shown here, with the time of that sight: until a later one fits.
-  package var doubts: [ItemKey: SightDoubt] = [:]
+  /// The members that have seen something else than was shown here, until a later sight of what did not fit fits.
+  package var doubts: [SightPlace: SightDoubt] = [:]
 
   package init() {}
 
@@ -37,8 +37,6 @@ package struct SeenRecord: Hashable, Sendable {
     if other.members > members { (members, digest) = (other.members, other.digest) }
     sights.merge(other.sights) { max($0, $1) }
     doubts.merge(other.doubts) { max($0, $1) }
-    // One that a later sight has ended.
-    doubts = doubts.filter { $0.value.time >= sights[$0.key] ?? $0.value.time }
   }
 
   /// The key that authenticates the file of a device.
@@ -58,7 +56,9 @@ package struct SeenRecord: Hashable, Sendable {
     static let operation: UInt8 = 8
     static let chain: UInt8 = 9
     static let sight: UInt8 = 10
-    static let doubt: UInt8 = 11
+    /// Without the key and the revision. It is left out.
+    static let earlierDoubt: UInt8 = 11
+    static let doubt: UInt8 = 12
   }
 
   /// The fields, and HMAC-SHA256 over them.
@@ -88,12 +88,14 @@ package struct SeenRecord: Hashable, Sendable {
       field.put(raw: ItemRecord.encode(time))
       writer.put(Tag.sight, field.bytes)
     }
-    for (member, doubt) in doubts {
-      var field = FieldWriter(capacity: 32)
-      field.put(raw: member.high)
-      field.put(raw: member.low)
+    for (place, doubt) in doubts {
+      var field = FieldWriter(capacity: 40 + place.key.count)
+      field.put(raw: place.member.high)
+      field.put(raw: place.member.low)
       field.put(raw: ItemRecord.encode(doubt.time))
       field.put(raw: doubt.comparison.rawValue)
+      field.put(raw: UInt64(clamping: doubt.revision))
+      field.put(raw: place.key)
       writer.put(Tag.doubt, field.bytes)
     }
     writer.put(Tag.first, first)
@@ -144,8 +146,11 @@ package struct SeenRecord: Hashable, Sendable {
         var part = FieldReader(field.bytes)
         let member = ItemKey(high: try part.integer(UInt64.self), low: try part.integer(UInt64.self))
         let time = try ItemRecord.time(&part)
-        doubts[member] = SightDoubt(
-          time: time, comparison: try SightComparison(rawValue: try part.integer(UInt8.self)).orDamaged())
+        let comparison = try SightComparison(rawValue: try part.integer(UInt8.self)).orDamaged()
+        let revision = Int64(clamping: try part.integer(UInt64.self))
+        let place = SightPlace(member: member, key: part.remainder.array)
+        doubts[place] = SightDoubt(time: time, revision: revision, comparison: comparison)
+      case Tag.earlierDoubt: break
       default: throw .damaged(what: "the record of what this device has seen of the cluster")
       }
     }

@@ -34,8 +34,9 @@ struct ClusterPassphraseCommand: ParsableCommand {
     let new = try NewPassphrase.ask(allowingWeak: weak)
     let places = try StoragePaths.current()
     let mounts = device.mounts().filter { mount in
-      // One that is locked takes it with the next unlock.
-      (try? RunningMount(mount)).map { !$0.isLocked && !$0.hasLockedCluster } ?? false
+      // One that is locked takes it with the next unlock, and so does one whose settings alone are the cluster's: a passphrase is for its keychain
+      // as long as they are open.
+      (try? RunningMount(mount)).map { $0.hasClusterKeychain && !$0.isLocked } ?? false
     }
     try device.changePassphrase(present, to: new)
     StandardError.write(

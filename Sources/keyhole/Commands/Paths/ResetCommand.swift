@@ -1,0 +1,41 @@
+import ArgumentParser
+import Model
+import Prompting
+import Service
+import Tree
+
+struct ResetCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "reset", abstract: "Show the value of the layers below again, of a key or of a whole suite.",
+    discussion: """
+      For settings that are made of layers (`layers=`). A key that was set here, or removed here, goes from the layer that \
+      is written, and the next lower layer that has it gives its value. Of a suite, all keys that lower layers have; keys that only the layer that is \
+      written has stay. Values that go are versions: `keyhole undo PATH` sets one again.
+      """)
+
+  @OptionGroup var quiet: QuietOption
+
+  @Argument(
+    help: "Keys or suites, such as defaults/my.app/color or defaults/my.app.", completion: .treePath)
+  var paths: [String]
+
+  func run() throws {
+    quiet.apply()
+    for text in paths {
+      let opened = try OpenedPath(text, .none)
+      let path = opened.path.string
+      guard let count = try opened.session.reset(opened.path) else {
+        throw Failure(path, "only keys and suites below `defaults` come from layers")
+      }
+      StandardError.note("\(path): \(Self.result(count))".escapedForTerminal)
+    }
+  }
+
+  private static func result(_ count: Int) -> String {
+    switch count {
+    case 0: "the layer that is written has nothing of it; nothing was changed"
+    case 1: "removed from the layer that is written: 1 key"
+    default: "removed from the layer that is written: \(count) keys"
+    }
+  }
+}
