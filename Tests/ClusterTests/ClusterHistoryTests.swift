@@ -57,6 +57,26 @@ import VaultRecords
     }
   }
 
+  /// More than one change may have comes back in several, and a key that was set meanwhile stays.
+  @Test func moreThanAChangeTakesIsBroughtBack() throws {
+    try make()
+    let suites = try store.suites()
+    defer { suites.close() }
+    let settings = SettingsStore(engine: suites)
+    let text = String(repeating: "x", count: 10_000)
+    let versions = (0..<300).map { number in
+      SettingVersion(
+        number: 1, key: ExactString("key\(number)"), value: .string(ExactString(text)), replaced: .now,
+        changes: .removal)
+    }
+    _ = try suites.update("app", known: nil) { $0.settings["key7"] = Setting(.integer(7)) }
+    #expect(throws: StoreError.self) { try settings.restore(versions, in: "app") }
+    try settings.restore(versions, in: "app", onlyMissing: true)
+    let contents = try #require(try suites.read("app")).settings
+    #expect(contents.count == 300 && contents["key7"]?.value == .integer(7))
+    #expect(contents["key299"]?.value == .string(ExactString(text)))
+  }
+
   /// A slow clock makes no value too old to be kept; a time that a person has set makes none too young.
   @Test(
     arguments: [

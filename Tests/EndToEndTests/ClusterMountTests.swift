@@ -187,7 +187,7 @@ import Testing
       try host.check("echo 2 > defaults/app/volume; rm defaults/app/size; echo 3 > defaults/app/own")
       try machines.other.check(
         "keyhole reset defaults/app/volume 2>&1",
-        prints: "defaults/app/volume: removed from the layer that is written: 1 key\n")
+        prints: "keyhole: note: defaults/app/volume: removed from the layer that is written: 1 key\n")
       try host.check("cat defaults/app/volume", prints: "1\n")
       let refused = try machines.other.sh("keyhole reset defaults/app/own")
       #expect(refused.status == 1 && refused.error.contains("its only value would go"), "\(refused)")

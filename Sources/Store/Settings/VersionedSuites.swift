@@ -88,17 +88,19 @@ extension SettingsStore {
     _ versions: [SettingVersion], in suite: ExactString, onlyMissing: Bool = false
   ) throws(StoreError) {
     if try existingSuite(suite) == nil { try createSuite(suite) }
-    do throws(StoreError) {
-      try self.suite(suite).update { contents in
-        for version in versions where !onlyMissing || contents.settings[version.key] == nil {
-          contents.settings[version.key] = Setting(version.value)
+    var rest = [versions[...]]
+    while let part = rest.popLast() {
+      do throws(StoreError) {
+        try self.suite(suite).update { contents in
+          for version in part where !onlyMissing || contents.settings[version.key] == nil {
+            contents.settings[version.key] = Setting(version.value)
+          }
         }
+      } catch {
+        guard onlyMissing, part.count > 1, error.isOfSize else { throw error }
+        let half = part.count / 2
+        rest += [part.dropFirst(half), part.prefix(half)]
       }
-    } catch {
-      guard onlyMissing, versions.count > 1, error.isOfSize else { throw error }
-      let half = versions.count / 2
-      try restore(Array(versions[..<half]), in: suite, onlyMissing: true)
-      try restore(Array(versions[half...]), in: suite, onlyMissing: true)
     }
   }
 }
