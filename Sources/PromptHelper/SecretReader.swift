@@ -30,6 +30,10 @@ package enum SecretReader {
     try collect(descriptor, limit: limit, chunk: 16 * 1024) { _ in false }
   }
 
+  private static func text(_ limit: Int) -> String {
+    limit < 1 << 20 ? "\(limit) bytes" : "\(limit >> 20) MiB"
+  }
+
   private static func collect(
     _ descriptor: Int32, limit: Int, chunk size: Int, until isEnd: (Span<UInt8>) -> Bool
   ) throws -> SecretBytes {
@@ -38,7 +42,7 @@ package enum SecretReader {
     while true {
       let count = try read(descriptor, into: &chunk)
       try input.append(chunk.span.extracting(..<count))
-      guard input.count <= limit else { throw Failure(nil, "more than \(limit) bytes came") }
+      guard input.count <= limit else { throw Failure(nil, "more than \(Self.text(limit)) came") }
       if count == 0 || isEnd(input.span) { return input }
     }
   }

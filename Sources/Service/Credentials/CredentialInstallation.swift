@@ -19,7 +19,7 @@ package struct CredentialInstallation {
     let parts = name.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
     guard let tool = CredentialTool(rawValue: parts[0]), parts.count == 1 || tool == .aws else {
       let names = CredentialTool.allCases.map(\.rawValue).joined(separator: ", ")
-      throw Failure(name, "there is no such tool; Keyhole knows \(names)")
+      throw Failure(name, "there is no such tool; Keyhole knows \(names), where askpass is for ssh and sudo")
     }
     self.tool = tool
     detail = parts.count > 1 ? parts[1] : nil

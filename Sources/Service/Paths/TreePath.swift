@@ -64,7 +64,8 @@ package struct TreePath: Hashable, Sendable {
       return "Give the view another name"
     case ("keychain", 5) where !isSecretFile && components[1] != "other",
       ("keychain", 4) where !isSecretFile && components[1] == "other":
-      return "The secret's file is \(parent.appending("value").string)"
+      return
+        "The secret's file is \(parent.appending("value").string); a slash in a name is written %2F"
     default: return nil
     }
   }

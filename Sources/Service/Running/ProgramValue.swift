@@ -61,6 +61,17 @@ package struct ProgramValue: Sendable {
     }
   }
 
+  /// Looks a path up. - Throws: what `lookUp` throws, with the form of `NAME=PATH` where it has a `=` and nothing was found.
+  func requiringName<Result>(_ lookUp: () throws -> Result) throws -> Result {
+    do { return try lookUp() } catch var failure as Failure {
+      if failure.kind == .notFound, place == .variable(nil), path.contains("=") {
+        failure.reason +=
+          "; of NAME=PATH, NAME is that of a variable: letters, digits and `_`, and no digit first"
+      }
+      throw failure
+    }
+  }
+
   private static func named(_ word: String) -> (String, String)? {
     guard let parts = parts(word), isVariableName(parts.0), !parts.1.isEmpty else { return nil }
     return parts

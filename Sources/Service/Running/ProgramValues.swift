@@ -34,7 +34,7 @@ package struct ProgramValues {
     named = try values.map { value in
       guard !PathLocation.isFull(value.path) else { return (value.place, TreePath(value.path)) }
       let names: OpenedPath.ShortNames = value.place == .variable(nil) ? .folders : .items
-      let opened = try OpenedPath(value.path, names, in: present)
+      let opened = try value.requiringName { try OpenedPath(value.path, names, in: present) }
       if opened.path.needsKeychain { present = opened.session }
       return (value.place, opened.path)
     }

@@ -34,7 +34,7 @@ public struct PathName: Sendable {
     guard PathNameCoding.isCanonical(string, at: level) else {
       throw .invalidName(
         reason:
-          "it is not encoded as Keyhole does: `%2F` is a slash, `%25` a percent sign, `%2E` a dot at the beginning"
+          "it is not encoded as Keyhole does: `%2F` is a slash, `%25` a percent sign, `%2E` a dot at the beginning, `%0A` a line feed"
       )
     }
     self.init(unchecked: string)

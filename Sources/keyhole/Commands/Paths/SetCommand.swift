@@ -91,6 +91,12 @@ struct SetCommand: ParsableCommand {
   }
 
   private func check(_ path: TreePath) throws {
+    if path.components.count == 3, let kind = ["generic": "SERVICE", "internet": "SERVER"][path.parent.name],
+      path.components.first == "keychain"
+    {
+      throw Failure(
+        path.string, "the account is missing: an item is keychain/\(path.parent.name)/\(kind)/ACCOUNT")
+    }
     if sealed, !path.isSecret { throw UsageError(message: "--sealed is for secrets") }
     if access != nil, !path.isSecret { throw UsageError(message: "--access is for secrets") }
     if value != nil, path.isSecret {
