@@ -63,10 +63,10 @@ make_store() {
     "$scratch/two/keyhole" cluster join --store "$store" >>"$scratch/cluster.log" 2>&1
 }
 
-# Mounts `store` in a home.
+# Mounts `store` in a home, or that of another address.
 mount_store() {
   # It says that the mount is locked.
-  "$scratch/$1/keyhole" mount -o "store=$store" "$scratch/$1/mount" 2>>"$scratch/cluster.log"
+  "$scratch/$1/keyhole" mount -o "store=${2:-$store}" "$scratch/$1/mount" 2>>"$scratch/cluster.log"
   printf '%s\n' "$cluster_passphrase" | "$scratch/$1/keyhole" unlock
 }
 
@@ -224,7 +224,8 @@ measure_single_machine() {
 measure_cluster() {
   start_servers
   make_store benchmark
-  mount_store one
+  # With the server alone that the references ask: another one is the leader, or is not.
+  mount_store one "etcd://${endpoints%%,*}/benchmark"
   mkdir -m 700 -- "$scratch/local"
   home_of "$scratch/files" "$keyhole"
   "$scratch/files/keyhole" mount -o keychain=none "$scratch/files/mount"
@@ -266,7 +267,7 @@ Written by \`mount-helpers/benchmark --cluster\`; do not edit it. $note
 | servers | three of $("$etcd" --version | head -n 1) on this machine, which Keyhole and the measuring program share; data on its disk |
 
 The references are calls by the same client (\`EtcdClient\`) over one connection, without Keyhole's seals and checks, in turns with
-ours: of one small key, and, without a target, of as many keys, bytes and conditions as ours are made of (a head that answers for all other entries, and the value that is
+ours, and to the same server, as one that is not the leader asks that for each call: of one small key, and, without a target, of as many keys, bytes and conditions as ours are made of (a head that answers for all other entries, and the value that is
 replaced). All servers and the mounts run on the processors of one machine: there is no network between them, and they take each other's time. So reading and
 writing are measured with one mount; a change is measured with two. A target that is missed says **NO**.
 

@@ -6,11 +6,10 @@ import Tree
 
 extension ImportPlan {
   static func step(
-    _ entry: SettingEntry, _ store: SettingsStore, _ conflicts: ImportOptions.Conflicts
+    _ entry: SettingEntry, _ suites: inout PresentSuites, _ conflicts: ImportOptions.Conflicts
   ) throws(ImportExportError) -> Step {
     do throws(StoreError) {
-      guard let suite = try store.existingSuite(entry.suite) else { return .new }
-      guard let present = try suite.fetch()?.entries[entry.key]?.value else { return .new }
+      guard let present = try suites.snapshot(of: entry.suite)?.entries[entry.key]?.value else { return .new }
       return present == entry.value ? .same : Step(conflicts)
     } catch {
       throw ImportExportError(TreePaths.path(entry), error)

@@ -53,13 +53,14 @@ public struct ImportPlan {
   ) throws(ImportExportError) {
     var refused: [String] = []
     var keys: [String: SettingValue] = [:]
+    var suites = PresentSuites(store)
     for entry in contents.settings {
       let path = TreePaths.path(entry)
       if let other = keys.updateValue(entry.value, forKey: path) {
         if other != entry.value { refused.append(path) }
         continue
       }
-      settings.append((entry, try Self.step(entry, store, options.conflicts)))
+      settings.append((entry, try Self.step(entry, &suites, options.conflicts)))
     }
     let distinct: DistinctItems
     do throws(FormatError) {

@@ -85,13 +85,15 @@ public struct ImportRun {
   private func journal(of plan: ImportPlan) throws(ImportExportError) -> ImportJournal {
     var journal = ImportJournal(began: Timestamp.now.seconds)
     var places: [ExactString: Int] = [:]
+    var suites = PresentSuites(settings)
     for (entry, step) in plan.settings where step.isChange {
+      let present = try present(entry.suite, &suites)
       if places[entry.suite] == nil {
         places[entry.suite] = journal.suites.count
         journal.suites.append(
-          ImportJournal.Suite(name: entry.suite, wasThere: try present(entry.suite) != nil, keys: []))
+          ImportJournal.Suite(name: entry.suite, wasThere: present != nil, keys: []))
       }
-      let before = try present(entry.suite)?.entries[entry.key]?.value
+      let before = present?.entries[entry.key]?.value
       let key = ImportJournal.Key(name: entry.key, before: before, after: entry.value)
       if let place = places[entry.suite] { journal.suites[place].keys.append(key) }
     }
@@ -105,8 +107,10 @@ public struct ImportRun {
     return journal
   }
 
-  private func present(_ suite: ExactString) throws(ImportExportError) -> SuiteSnapshot? {
-    do throws(StoreError) { return try settings.existingSuite(suite)?.fetch() } catch {
+  private func present(
+    _ suite: ExactString, _ suites: inout PresentSuites
+  ) throws(ImportExportError) -> SuiteSnapshot? {
+    do throws(StoreError) { return try suites.snapshot(of: suite) } catch {
       throw ImportExportError("defaults/\(PathName(suite).string)", error)
     }
   }

@@ -91,7 +91,8 @@ extension TreeFileSystem {
   ) {
     guard handle != .replay else { return _ = reply.succeed() }
     let file = OpenFiles.closeFile(handle)
-    guard file.handle.mode.contains(.write) else {
+    // Nothing is to be stored where FLUSH has done that.
+    guard file.handle.isDirty else {
       end(file)
       return _ = reply.succeed()
     }

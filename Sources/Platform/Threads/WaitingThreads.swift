@@ -1,24 +1,47 @@
 import Dispatch
 import Synchronization
 
-/// Threads for what may have to wait for another process, one for each call.
+/// Threads for what may have to wait for another process, one for each call that runs.
 ///
-/// Not Dispatch's: it has few, and when they all wait, nothing else that is queued runs.
+/// Not Dispatch's: it has few, and when they all wait, nothing else that is queued runs. A thread stays for a second after its call: to
+/// start one takes longer than many calls.
 package final class WaitingThreads: Sendable {
   /// Beyond that, callers are refused: they pile up only where something hangs.
   package static let limit = 256
+  /// How long a thread without a call stays.
+  private static let patience = DispatchTimeInterval.seconds(1)
 
-  private let count = Atomic<Int>(0)
+  private struct State {
+    /// Calls that run, or wait for a thread which has none.
+    var count = 0
+    /// Threads without a call.
+    var idle = 0
+    /// Calls for threads without one, each with a signal: never more than `idle`.
+    var waiting: [@Sendable () -> Void] = []
+  }
+
+  private let state = Mutex(State())
+  private let more = DispatchSemaphore(value: 0)
   private let running = DispatchGroup()
 
   /// Begins without a thread.
   package init() {}
 
-  /// Runs `work` on a thread of its own; false: there are too many already.
+  /// Runs `work` on a thread that does nothing else; false: there are too many already.
   package func run(_ work: @escaping @Sendable () -> Void) -> Bool {
-    let isTaken = count.add(1, ordering: .relaxed).newValue <= Self.limit && start(work)
-    if !isTaken { count.subtract(1, ordering: .relaxed) }
-    return isTaken
+    let (isTaken, isGiven) = state.withLock { state in
+      guard state.count < Self.limit else { return (false, false) }
+      state.count += 1
+      running.enter()
+      guard state.waiting.count < state.idle else { return (true, false) }
+      state.waiting.append(work)
+      return (true, true)
+    }
+    if isGiven { more.signal() }
+    guard isTaken, !isGiven else { return isTaken }
+    if ThreadID.start({ [self] in workOff(work) }) { return true }
+    end()
+    return false
   }
 
   /// Returns when all are done.
@@ -26,14 +49,40 @@ package final class WaitingThreads: Sendable {
     running.wait()
   }
 
-  private func start(_ work: @escaping @Sendable () -> Void) -> Bool {
-    running.enter()
-    let isStarted = ThreadID.start { [self] in
-      work()
-      count.subtract(1, ordering: .relaxed)
-      running.leave()
+  private func end() {
+    state.withLock { $0.count -= 1 }
+    running.leave()
+  }
+
+  private func workOff(_ first: @escaping @Sendable () -> Void) {
+    first()
+    end()
+    // A call and what it holds are gone before the next one is waited for.
+    while performNext() {}
+  }
+
+  /// Returns false when none has come for some time.
+  private func performNext() -> Bool {
+    guard let work = next() else { return false }
+    work()
+    end()
+    return true
+  }
+
+  private func next() -> (@Sendable () -> Void)? {
+    state.withLock { $0.idle += 1 }
+    while more.wait(timeout: .now() + Self.patience) == .timedOut {
+      let isOver = state.withLock { state in
+        // All threads without a call have one to take: its signal is there, or comes.
+        guard state.waiting.count < state.idle else { return false }
+        state.idle -= 1
+        return true
+      }
+      if isOver { return nil }
     }
-    if !isStarted { running.leave() }
-    return isStarted
+    return state.withLock { state in
+      state.idle -= 1
+      return state.waiting.isEmpty ? nil : state.waiting.removeFirst()
+    }
   }
 }

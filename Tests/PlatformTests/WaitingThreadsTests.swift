@@ -1,0 +1,70 @@
+import Dispatch
+import Glibc
+import Platform
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct WaitingThreadsTests {
+  /// Calls that wait for each other have a thread each, whatever threads of earlier calls there are.
+  @Test func eachCallThatRunsHasAThread() {
+    let threads = WaitingThreads()
+    for _ in 0..<20 {
+      let (arrived, go) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+      for _ in 0..<8 {
+        #expect(
+          threads.run {
+            arrived.signal()
+            go.wait()
+          })
+      }
+      for _ in 0..<8 { arrived.wait() }
+      for _ in 0..<8 { go.signal() }
+      threads.finish()
+    }
+  }
+
+  @Test func aThreadIsUsedAgain() {
+    let threads = WaitingThreads()
+    let seen = Mutex<Set<Int32>>([])
+    for _ in 0..<50 {
+      let done = DispatchSemaphore(value: 0)
+      _ = threads.run {
+        seen.withLock { _ = $0.insert(gettid()) }
+        done.signal()
+      }
+      done.wait()
+      threads.finish()
+    }
+    #expect(seen.withLock { $0.count } < 50)
+  }
+
+  /// Many callers at once, some of whose calls begin others: none is lost.
+  @Test func noCallIsLost() {
+    let threads = WaitingThreads()
+    let count = Atomic(0)
+    let group = DispatchGroup()
+    for _ in 0..<8 {
+      group.enter()
+      _ = ThreadID.start {
+        for _ in 0..<500 {
+          while !threads.run({ count.add(1, ordering: .relaxed) }) {}
+        }
+        group.leave()
+      }
+    }
+    group.wait()
+    threads.finish()
+    #expect(count.load(ordering: .relaxed) == 4000)
+  }
+
+  @Test func tooManyAreRefused() {
+    let threads = WaitingThreads()
+    let go = DispatchSemaphore(value: 0)
+    let taken = (0..<WaitingThreads.limit + 5).filter { _ in threads.run { go.wait() } }.count
+    #expect(taken == WaitingThreads.limit)
+    for _ in 0..<taken { go.signal() }
+    threads.finish()
+    #expect(threads.run {})
+    threads.finish()
+  }
+}
