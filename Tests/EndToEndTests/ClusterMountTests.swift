@@ -187,12 +187,12 @@ import Testing
       try host.check("echo 2 > defaults/app/volume; rm defaults/app/size; echo 3 > defaults/app/own")
       try machines.other.check(
         "keyhole reset defaults/app/volume 2>&1",
-        prints: "keyhole: note: defaults/app/volume: removed from the layer that is written: 1 key\n")
+        prints: "keyhole: note: defaults/app/volume: removed from the layer that is written: 1 entry\n")
       try host.check("cat defaults/app/volume", prints: "1\n")
       let refused = try machines.other.sh("keyhole reset defaults/app/own")
       #expect(refused.status == 1 && refused.error.contains("its only value would go"), "\(refused)")
       #expect(try machines.other.sh("keyhole reset defaults/app/none").status == 3)
-      try machines.other.check("keyhole undo -q defaults/app/volume; keyhole reset -q defaults/app")
+      try machines.other.check("keyhole undo -q defaults/app/volume; keyhole reset -qy defaults/app")
       try host.check("cat defaults/app/volume defaults/app/size defaults/app/own", prints: "1\n7\n3\n")
       // rm(1) and `keyhole rm` take a suite of the fleet away here, and a new key of the fleet brings it back.
       try host.check("rm -r defaults/app; ls defaults")
@@ -201,11 +201,11 @@ import Testing
       try host.check("ls defaults/app", prints: "name\n")
       try machines.other.check("keyhole rm -r defaults/app --yes 2> /dev/null; keyhole ls defaults")
       try machines.other.check(
-        "keyhole reset -q defaults/app; keyhole ls defaults/app", prints: "name\nsize\nvolume\n")
+        "keyhole reset -qy defaults/app; keyhole ls defaults/app", prints: "name\nsize\nvolume\n")
       try host.check("ls defaults/app", prints: "name\nsize\nvolume\n")
       #expect(try fleet.unmount() == 0)
       let plain = try machines.mount(machines.one)
-      let none = try machines.one.sh("keyhole reset defaults/app")
+      let none = try machines.one.sh("keyhole reset -y defaults/app")
       #expect(none.status == 1 && none.error.contains("not made of layers"), "\(none)")
       _ = plain
     }

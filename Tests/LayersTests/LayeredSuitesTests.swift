@@ -128,6 +128,44 @@ import Testing
     #expect(try engine.read("host:x::") == nil)
   }
 
+  /// The layer below has lost the suite since: what stands for its removed keys holds nothing up.
+  @Test func tombstonesOfASuiteThatIsGoneAreNoKeys() throws {
+    engine.replace("fleet:all::u", with: ["a": .integer(1)])
+    engine.replace("fleet:all::w", with: ["a": .integer(1)])
+    let suites = try suites()
+    for suite: ExactString in ["u", "w"] {
+      _ = try suites.update(suite, known: nil) { $0.settings["a"] = nil }
+    }
+    try suites.remove("w")
+    for suite: ExactString in ["u", "w"] {
+      engine.replace("fleet:all::\(suite.string)", with: [:])
+      try engine.remove("fleet:all::\(suite.string)")
+    }
+    // A suite can take the name of one that was removed.
+    _ = try suites.create("z")
+    _ = try suites.update("z", known: nil) { $0.settings["k"] = Setting(.integer(1)) }
+    try suites.rename("z", to: "w")
+    #expect(try suites.read("w")?.settings.keys == ["k"])
+    _ = try suites.update("w", known: nil) { $0.settings["k"] = nil }
+    try suites.remove("w")
+    try suites.remove("u")
+    #expect(try suites.suiteNames().isEmpty)
+    #expect(try engine.suites().isEmpty)
+  }
+
+  /// One that was removed and shows again is there, also when its last key goes.
+  @Test func aSuiteThatShowsAgainStays() throws {
+    engine.replace("fleet:all::x", with: ["a": .integer(1)])
+    let suites = try suites()
+    _ = try suites.update("x", known: nil) { $0.settings["a"] = nil }
+    try suites.remove("x")
+    engine.replace("fleet:all::x", with: ["a": .integer(1), "b": .integer(2)])
+    _ = try suites.update("x", known: nil) { $0.settings["b"] = nil }
+    #expect(try suites.read("x")?.settings.isEmpty == true)
+    try suites.remove("x")
+    #expect(try suites.stamp(of: "x") == nil)
+  }
+
   @Test func aResetShowsTheLayersBelow() throws {
     engine.replace("fleet:all::app", with: ["a": .integer(1), "b": .integer(1), "c": .integer(1)])
     let suites = try suites()

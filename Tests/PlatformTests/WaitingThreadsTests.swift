@@ -23,13 +23,19 @@ import Testing
     }
   }
 
+  private static var thread: String {
+    guard let path = unsafe realpath("/proc/thread-self", nil) else { return "" }
+    defer { unsafe free(path) }
+    return unsafe String(cString: path)
+  }
+
   @Test func aThreadIsUsedAgain() {
     let threads = WaitingThreads()
-    let seen = Mutex<Set<Int32>>([])
+    let seen = Mutex<Set<String>>([])
     for _ in 0..<50 {
       let done = DispatchSemaphore(value: 0)
       _ = threads.run {
-        seen.withLock { _ = $0.insert(gettid()) }
+        seen.withLock { _ = $0.insert(Self.thread) }
         done.signal()
       }
       done.wait()

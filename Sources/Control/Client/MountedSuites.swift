@@ -159,8 +159,8 @@ package struct MountedSuites: SuiteEngine {
 }
 
 extension MountedSuites: SettingOrigins {
-  /// nil: the suites are not made of layers.
-  package var origins: (any SettingOrigins)? { layerNames.isEmpty ? nil : self }
+  /// nil: the suites are not made of layers. A mount that does not answer says so when it is asked.
+  package var origins: (any SettingOrigins)? { (try? layers())?.isEmpty == true ? nil : self }
 
   /// Empty also where the mount does not answer.
   package var layerNames: [String] { (try? layers()) ?? [] }

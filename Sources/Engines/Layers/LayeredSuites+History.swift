@@ -52,8 +52,11 @@ extension LayeredSuites: VersionedSuites {
     kept?.keepsVersions(of: top.stored(suite)) ?? false
   }
 
-  /// - Throws: `notFound` where the layer that is written has no such suite.
+  /// - Throws: `notFound` where no layer has such a suite.
   package func setKeepsVersions(_ keeps: Bool, of suite: ExactString) throws(StoreError) {
+    if kept != nil, try stamp(of: suite) != nil, try top.engine.stamp(of: top.stored(suite)) == nil {
+      do throws(StoreError) { _ = try top.engine.create(top.stored(suite)) } catch .exists {}
+    }
     try kept?.setKeepsVersions(keeps, of: top.stored(suite))
   }
 }

@@ -86,6 +86,8 @@ package final class LayeredSuites: SuiteEngine {
   ) throws(StoreError) -> SuiteContents {
     var parts = try parts(of: suite)
     guard parts.isThere, try !isHidden(suite) else { throw .notFound }
+    // One that was removed here and shows again is there now, whatever becomes of its keys.
+    try top.setRemoved(false, suite)
     if parts.contents[written] == nil {
       let before = contents(suite, parts)
       guard try changed(before, parts, body).isEmpty == false else { return before }
@@ -129,7 +131,7 @@ package final class LayeredSuites: SuiteEngine {
     guard contents.settings.isEmpty else { throw .notEmpty }
     guard try isBelow(suite) else {
       try requireWrittenAlone(suite)
-      try top.engine.remove(top.stored(suite))
+      try removeWritten(suite)
       return merged.forget(suite)
     }
     try top.setRemoved(true, suite)
@@ -145,6 +147,8 @@ package final class LayeredSuites: SuiteEngine {
       try requireWrittenAlone(suite)
       // Also one that is removed here: it would take the keys of the layers below.
       try requireWrittenAlone(name)
+      if try top.engine.stamp(of: top.stored(name)) != nil { try removeWritten(name) }
+      try dropTombstones(suite)
     }
     try top.engine.rename(top.stored(suite), to: top.stored(name))
     merged.forget(suite)
@@ -153,6 +157,22 @@ package final class LayeredSuites: SuiteEngine {
   /// The engine checks the rest: with the layer's name before it, an empty one is a name there.
   private static func check(_ suite: ExactString) throws(StoreError) {
     guard !suite.isEmpty else { throw .invalidName(reason: "a suite needs a name") }
+  }
+
+  /// Removes a suite that no other layer has, and that shows nothing.
+  private func removeWritten(_ suite: ExactString) throws(StoreError) {
+    try dropTombstones(suite)
+    try top.engine.remove(top.stored(suite))
+    try top.setRemoved(false, suite)
+  }
+
+  /// Of a suite that no other layer has: they stand for nothing any more.
+  private func dropTombstones(_ suite: ExactString) throws(StoreError) {
+    _ = try top.engine.update(top.stored(suite), known: nil) { stored in
+      for (key, setting) in stored.settings where setting.value == SettingLayers.tombstone {
+        stored.settings[key] = nil
+      }
+    }
   }
 
   private func requireWrittenAlone(_ suite: ExactString) throws(StoreError) {
@@ -262,7 +282,7 @@ extension LayeredSuites: SettingOrigins {
         stored.settings = after
       }
       // Else it would keep the folder where the layers below lose theirs.
-      if stored.settings.isEmpty, try isBelow(suite) {
+      if stored.settings.isEmpty, keepsVersions(of: suite), try isBelow(suite) {
         do throws(StoreError) { try top.engine.remove(top.stored(suite)) } catch .notEmpty {} catch .notFound
         {}
       }

@@ -103,7 +103,8 @@ package struct SettingLayers: Sendable {
   func resetting(_ key: ExactString?, in index: Int) -> SharedDictionary<Setting> {
     var settings = layers[index].settings
     let all = layers[index].settings
-    for (name, setting) in all where key == nil || key == name {
+    for (name, setting) in all where key == nil && obstacle(toChanging: name, in: index) == nil || key == name
+    {
       if setting.value == Self.tombstone || isBelow(index, name) { settings[name] = nil }
     }
     return settings

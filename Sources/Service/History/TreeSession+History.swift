@@ -169,6 +169,12 @@ extension TreeSession {
     _ key: ExactString, of suite: ExactString, _ path: TreePath, _ number: UInt64?
   ) throws -> VersionEntry {
     let versions = try attempt(path) { () throws(StoreError) in try settings.versions(of: key, in: suite) }
+    if versions.isEmpty, settings.engine.origins != nil {
+      throw Failure(
+        path.string,
+        "\(Self.nothingKept(number, hasOthers: false)); where a layer below has it, `keyhole reset \(path.string.quotedForShell)` shows that value",
+        .notFound)
+    }
     let version = try Self.version(number, of: versions, \.number, path)
     try attempt(path) { () throws(StoreError) in try settings.restore([version], in: suite) }
     return VersionEntry(version, settings.codec)

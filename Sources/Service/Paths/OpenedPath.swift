@@ -49,10 +49,10 @@ package struct OpenedPath {
     case .tree(let path, let mount):
       if path.needsKeychain, let mount { try Self.requireSameKeychain(mount, path, places) }
       self.path = path
-      session = try Self.session(for: path, settings, present)
+      session = try Self.session(for: path, settings, present, in: mount)
     case .relative(let path, let mount):
       if path.needsKeychain { try Self.requireSameKeychain(mount, path, places) }
-      let opened = try Self.session(for: path, settings, present)
+      let opened = try Self.session(for: path, settings, present, in: mount)
       let isKey = shortNames == .itemsUnlessKey && path.isKey
       if shortNames != .none, !isKey, (try? opened.existingNode(at: path)) == nil,
         let short = try Self.short(text, shortNames, present, mayFail: true)
@@ -105,8 +105,11 @@ package struct OpenedPath {
 extension OpenedPath {
   /// A session without the keychain does not do for an item.
   private static func session(
-    for path: TreePath, _ settings: Settings, _ present: TreeSession?
+    for path: TreePath, _ settings: Settings, _ present: TreeSession?, in mount: String? = nil
   ) throws -> TreeSession {
+    if let mount, path.components.first == "defaults", try hasOtherSettings(mount) {
+      return try TreeSession(for: path, settings, settingsOf: mount)
+    }
     if let present, present.hasKeychain { return present }
     return try TreeSession(for: path, settings)
   }
@@ -121,6 +124,16 @@ extension OpenedPath {
       })
     else { return nil }
     return present.path
+  }
+
+  /// Whether a mount may show other settings than those that commands use, which are those of the newest mount: those of a cluster's store are
+  /// made of the layers of its own options.
+  private static func hasOtherSettings(_ mount: String) throws -> Bool {
+    let mounts = MountRegistration.all(in: try StoragePaths.ofMount().runtime).filter(\.isAlive)
+    guard let present = mounts.last, present.path != mount,
+      let named = mounts.last(where: { $0.path == mount })
+    else { return false }
+    return named.hasRemoteSettings || present.hasRemoteSettings
   }
 
   /// Commands open the keychain of the newest mount.

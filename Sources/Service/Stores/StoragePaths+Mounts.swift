@@ -9,6 +9,13 @@ extension StoragePaths {
   /// nothing can be read or changed: it is not taken for one that was unmounted.
   var mountedSuites: (any SuiteEngine)? {
     let runtime = runtime
+    if let mount = settingsMount {
+      let named = MountRegistration.all(in: runtime).last { $0.path == mount && $0.isAlive }
+      guard let named, named.hasRemoteSettings else { return nil }
+      return MountedSuites(propertyLists: PropertyLists(), runtimeFolder: runtime) {
+        named.isAlive ? named.process : nil
+      }
+    }
     guard MountRegistration.ofRemoteSettings(in: runtime) != nil else { return nil }
     return MountedSuites(propertyLists: PropertyLists(), runtimeFolder: runtime) {
       MountRegistration.newest(in: runtime)?.process

@@ -17,6 +17,8 @@ package struct StoragePaths: Sendable {
   package let state: String
   /// The folder of files that exist only while a process runs.
   package let runtime: String
+  /// The mount whose settings are meant; nil: those that commands use.
+  package private(set) var settingsMount: String?
 
   /// `vault`: the folder of the user's own.
   init(home: String, configuration: String, vault: String, state: String, runtime: String) {
@@ -50,6 +52,12 @@ package struct StoragePaths: Sendable {
   package static func ofMount() throws -> StoragePaths {
     let places = try current()
     return places.with(.present(runtime: places.runtime))
+  }
+
+  package func with(settingsOf mount: String?) -> StoragePaths {
+    var places = self
+    places.settingsMount = mount
+    return places
   }
 
   package func with(vault: String) -> StoragePaths {

@@ -20,8 +20,11 @@ package struct TreeSession {
   /// The one key of its suite that is sure to be there if it exists; nil: all are.
   private(set) var onlyKey: SettingKey?
 
-  package init(for path: TreePath, _ settings: OpenedPath.Settings = .all) throws {
-    let places = try StoragePaths.ofMount()
+  /// `mount`: the one whose settings are meant; nil: those that commands use.
+  package init(
+    for path: TreePath, _ settings: OpenedPath.Settings = .all, settingsOf mount: String? = nil
+  ) throws {
+    let places = try StoragePaths.ofMount().with(settingsOf: mount)
     let onlyKey = settings == .one ? path.settingKey : nil
     let stores = try Stores(for: path, places, unlocking: .ofCommand(places), onlyKey: onlyKey)
     self.init(stores, sayingTrustIn: places)

@@ -99,7 +99,7 @@ public final class SettingsStore: Sendable {
   /// - Throws: `unsupported` where the settings are not made of layers; as `SettingOrigins.reset`.
   public func reset(_ key: ExactString?, in suite: ExactString) throws(StoreError) -> Int {
     guard let origins = engine.origins else {
-      throw .unsupported(reason: "the settings of this mount are not made of layers (`layers=`)")
+      throw .unsupported(reason: "the settings are not made of layers; those of a mount with `layers=` are")
     }
     defer { refresh(suite) }
     return try origins.reset(key, in: suite)

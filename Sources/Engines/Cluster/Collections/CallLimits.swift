@@ -10,6 +10,8 @@ final class CallLimits: Sendable {
     var ends: [ThreadID: ContinuousClock.Instant] = [:]
     /// When a call has used up its time, the last one of which none was answered since, and the error.
     var failure: (first: ContinuousClock.Instant, last: ContinuousClock.Instant, error: StoreError)?
+    /// When the cluster was heard last; nil: it was not.
+    var heard: ContinuousClock.Instant?
   }
 
   private let state = Mutex(State())
@@ -32,7 +34,12 @@ final class CallLimits: Sendable {
   }
 
   /// The cluster was heard.
-  func noteAnswer() { state.withLock { $0.failure = nil } }
+  func noteAnswer() {
+    state.withLock { state in
+      state.failure = nil
+      state.heard = .now
+    }
+  }
 
   private static let silence = StoreError.unreachable(reason: "\(StoreError.noAnswer)")
 
@@ -63,7 +70,9 @@ final class CallLimits: Sendable {
       finish(thread, nil)
       return result
     } catch {
-      let isLate = now.duration(to: .now) >= deadline * 0.9
+      // Time that this process itself has taken is no silence.
+      let wasHeard = state.withLock { $0.heard.map { $0 > now } ?? false }
+      let isLate = !wasHeard && now.duration(to: .now) >= deadline * 0.9
       // Others have sent nothing: of them no outcome is unknown. That others are faster is no silence.
       finish(thread, isLate && (error.isNoAnswer || error.isOutcomeUnknown) ? Self.silence : nil)
       throw error

@@ -144,12 +144,14 @@ extension ClusterSuites {
       guard let before = old[change.name], notes.keeps(change.name, of: suite, isRemoval: isRemoval)
       else { continue }
       if case .set(let record) = change, record.value == before.value { continue }
+      // It stands for a removed key: the value before was kept then.
+      if let tombstone, before.value == tombstone { continue }
       let setting = SettingRecord(name: change.name, value: before.value, modified: before.modified ?? now)
       let size = try setting.encoded().count + 64
       guard size <= Self.largestVersion, size <= room else { continue }
       room -= size
       let parts: VersionChanges = isRemoval ? .removal : .value
-      let earlier = copy.view.versions.versions(of: change.name).last?.replaced
+      let earlier = copy.view.versions.lastReplaced(change.name)
       records.append(
         SettingVersionRecord(
           number: copy.version + 1,

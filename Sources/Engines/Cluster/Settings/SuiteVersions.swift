@@ -3,39 +3,51 @@ import Model
 import Store
 import VaultRecords
 
-/// The values that settings of a suite had, by the entries that hold them.
+/// The values that settings of a suite had, by the entries that hold them. A change of many settings makes one entry.
 struct SuiteVersions: Sendable {
+  /// A version of a setting, by its place in an entry.
+  private struct Holder {
+    var id: ItemKey
+    var index: Int
+    var number: UInt64
+  }
+
   private(set) var entries: [ItemKey: [SettingVersionRecord]] = [:]
-  /// The entries that hold a version of a setting, the oldest first.
-  private var holders: [ExactString: [ItemKey]] = [:]
+  /// The versions of each setting, the oldest first.
+  private var holders: [ExactString: [Holder]] = [:]
 
   mutating func put(_ id: ItemKey, _ versions: [SettingVersionRecord]) {
     remove(id)
     entries[id] = versions
-    for version in versions {
-      var ids = holders[version.setting.name] ?? []
-      let place = ids.firstIndex { number(of: $0) > version.number } ?? ids.endIndex
-      ids.insert(id, at: place)
-      holders[version.setting.name] = ids
+    for (index, version) in versions.enumerated() {
+      var known = holders[version.setting.name] ?? []
+      let place = known.firstIndex { $0.number > version.number } ?? known.endIndex
+      known.insert(Holder(id: id, index: index, number: version.number), at: place)
+      holders[version.setting.name] = known
     }
   }
 
   mutating func remove(_ id: ItemKey) {
     guard let versions = entries.removeValue(forKey: id) else { return }
     for version in versions {
-      holders[version.setting.name]?.removeAll { $0 == id }
+      holders[version.setting.name]?.removeAll { $0.id == id }
       if holders[version.setting.name]?.isEmpty == true { holders[version.setting.name] = nil }
     }
   }
 
-  private func number(of id: ItemKey) -> UInt64 { entries[id]?.first?.number ?? 0 }
-
   /// The settings of which versions are there.
   var names: [ExactString] { Array(holders.keys) }
 
+  private func record(_ holder: Holder) -> SettingVersionRecord? { entries[holder.id]?[holder.index] }
+
   /// The versions of a setting, the oldest first.
   func versions(of name: ExactString) -> [SettingVersionRecord] {
-    (holders[name] ?? []).flatMap { id in (entries[id] ?? []).filter { $0.setting.name == name } }
+    (holders[name] ?? []).compactMap(record)
+  }
+
+  /// When the last one of them was replaced; nil: there is none.
+  func lastReplaced(_ name: ExactString) -> Timestamp? {
+    (holders[name]?.last).flatMap(record)?.replaced
   }
 
   /// Those of them that are still to be kept.
@@ -45,7 +57,7 @@ struct SuiteVersions: Sendable {
     versions(of: name).suffix(retention.versions).filter { !retention.isOver($0.replaced, at: now) }
   }
 
-  /// Entries of which nothing is to be kept where each of these settings gets one more version.
+  /// Entries of which nothing is to be kept where each of these settings gets one more version. Each is looked at once.
   func surplus(
     _ names: some Sequence<ExactString>, adding: Int, _ retention: HistoryRetention, at now: Timestamp,
     atMost limit: Int
@@ -53,19 +65,33 @@ struct SuiteVersions: Sendable {
     var smaller = retention
     smaller.versions = max(0, retention.versions - adding)
     let growing = Set(names)
+    var needed: [ItemKey: Bool] = [:]
     var surplus: [ItemKey] = []
     for name in growing {
-      for id in holders[name] ?? [] {
+      for holder in holders[name] ?? [] {
         guard surplus.count < limit else { return surplus }
-        let isNeeded = (entries[id] ?? []).contains { version in
-          let name = version.setting.name
-          return kept(of: name, growing.contains(name) ? smaller : retention, at: now).contains(version)
+        if let isNeeded = needed[holder.id] {
+          if isNeeded { break }
+          continue
         }
+        let isNeeded = (entries[holder.id] ?? []).contains { version in
+          let retention = growing.contains(version.setting.name) ? smaller : retention
+          return isKept(version, retention, at: now)
+        }
+        needed[holder.id] = isNeeded
         if isNeeded { break }
-        if !surplus.contains(id) { surplus.append(id) }
+        surplus.append(holder.id)
       }
     }
     return surplus
+  }
+
+  private func isKept(
+    _ version: SettingVersionRecord, _ retention: HistoryRetention, at now: Timestamp
+  ) -> Bool {
+    guard !retention.isOver(version.replaced, at: now) else { return false }
+    let later = (holders[version.setting.name] ?? []).count { $0.number > version.number }
+    return later < retention.versions
   }
 }
 

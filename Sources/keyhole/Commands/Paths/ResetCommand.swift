@@ -10,8 +10,12 @@ struct ResetCommand: ParsableCommand {
     discussion: """
       For settings that are made of layers (`layers=`). A key that was set here, or removed here, goes from the layer that \
       is written, and the next lower layer that has it gives its value. Of a suite, all keys that lower layers have; keys that only the layer that is \
-      written has stay. Values that go are versions: `keyhole undo PATH` sets one again.
+      written has stay. Values that go are versions: `keyhole undo defaults/SUITE/KEY` sets one again. \
+      Of a suite it asks on a terminal, and elsewhere changes nothing without --yes.
       """)
+
+  @Flag(name: .shortAndLong, help: "Do not ask.")
+  var yes = false
 
   @OptionGroup var quiet: QuietOption
 
@@ -24,6 +28,9 @@ struct ResetCommand: ParsableCommand {
     for text in paths {
       let opened = try OpenedPath(text, .none)
       let path = opened.path.string
+      guard try opened.path.isKey || isWanted(path) else {
+        throw Failure(nil, "nothing was changed", .refused)
+      }
       guard let count = try opened.session.reset(opened.path) else {
         throw Failure(path, "only keys and suites below `defaults` come from layers")
       }
@@ -31,11 +38,25 @@ struct ResetCommand: ParsableCommand {
     }
   }
 
+  private func isWanted(_ suite: String) throws -> Bool {
+    guard !yes else { return true }
+    guard StandardStream.input.isTerminal else {
+      throw UsageError(
+        message:
+          "all keys of \(suite) that layers below have would be theirs again, and nothing was changed; --yes does it without a question"
+      )
+    }
+    StandardError.write(
+      "Take all keys of \(suite) that layers below have back to these? (y/N) ".escapedForTerminal)
+    let answer = readLine()?.lowercased() ?? ""
+    return answer == "y" || answer == "yes"
+  }
+
   private static func result(_ count: Int) -> String {
     switch count {
     case 0: "the layer that is written has nothing of it; nothing was changed"
-    case 1: "removed from the layer that is written: 1 key"
-    default: "removed from the layer that is written: \(count) keys"
+    case 1: "removed from the layer that is written: 1 entry"
+    default: "removed from the layer that is written: \(count) entries"
     }
   }
 }
