@@ -240,6 +240,62 @@ extension EtcdNodes {
     if options.isSecure {
       common += " --cacert=$0/ca.pem --cert=$0/root.pem --key=$0/root.key"
     }
-    return try Program.run(["/bin/sh", "-c", "ETCDCTL_API=3 \(common) \(words) 2>&1", folder], input: input)
+    let place = options.network?.commandOfClients ?? []
+    return try Program.run(
+      place + ["/bin/sh", "-c", "ETCDCTL_API=3 \(common) \(words) 2>&1", folder], input: input)
+  }
+
+  /// A relay to each server, in their order; they stop with `stop`.
+  public func relays() throws -> [Relay] {
+    try nodes.withLock { $0 }.map { node in
+      try Relay(to: node.clientPort, at: node.address, through: options.network)
+    }
+  }
+}
+
+// MARK: - Metrics
+
+extension EtcdNodes {
+  /// The sum of a server's counters whose names begin so, and have some text.
+  public func metric(_ name: String, with text: String = "", of index: Int) throws -> Int {
+    let place = options.network?.commandOfClients ?? []
+    let page = try Program.run(place + ["curl", "-sS", "-m", "2", "http://\(endpoints[index])/metrics"])
+    return page.split(separator: "\n").filter { $0.hasPrefix(name) && $0.contains(text) }
+      .reduce(0) { $0 + (Int($1.split(separator: " ").last ?? "") ?? 0) }
+  }
+
+  /// Waits until a server has taken a change of which it does not know yet whether it is made. False: it has taken none within that time.
+  public func waitUntilPending(_ index: Int, _ limit: Duration = .seconds(4)) -> Bool {
+    let deadline = ContinuousClock.now + limit
+    while deadline > .now {
+      if let count = try? metric("etcd_server_proposals_pending ", of: index), count > 0 { return true }
+    }
+    return false
+  }
+}
+
+// MARK: - History
+
+extension EtcdNodes {
+  /// The revision of the last change. - Throws: where there is no majority.
+  public func revision() throws -> Int64 {
+    // Any linearizable read has it, also of a key that is not there.
+    let reply = try etcdctl("get revision -w fields")
+    guard let line = reply.split(separator: "\n").first(where: { $0.hasPrefix("\"Revision\" : ") }),
+      let revision = Int64(line.split(separator: " ").last ?? "")
+    else { throw Failure(description: "no revision: \(reply)") }
+    return revision
+  }
+
+  /// Forgets all that was replaced or removed up to a revision; nil: to the present one.
+  public func compact(_ revision: Int64? = nil) throws {
+    try etcdctl("compact --physical \(try revision ?? self.revision())")
+  }
+
+  /// How often the keys of a prefix that are there were changed, all together.
+  public func versions(_ prefix: String) throws -> Int64 {
+    let reply = try etcdctl("get --prefix '\(prefix)' -w fields")
+    return reply.split(separator: "\n").filter { $0.hasPrefix("\"Version\" : ") }
+      .reduce(0) { $0 + (Int64($1.split(separator: " ").last ?? "") ?? 0) }
   }
 }

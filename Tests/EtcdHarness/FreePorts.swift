@@ -27,11 +27,14 @@ public enum FreePorts {
     }
   }
 
-  static func loopback(_ port: UInt16) -> sockaddr_in {
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr = in_addr(s_addr: UInt32(0x7F00_0001).bigEndian)
-    return address
+  static func loopback(_ port: UInt16) -> sockaddr_in { place(port, at: "127.0.0.1") }
+
+  /// `address`: four numbers.
+  static func place(_ port: UInt16, at address: String) -> sockaddr_in {
+    var place = sockaddr_in()
+    place.sin_family = sa_family_t(AF_INET)
+    place.sin_port = port.bigEndian
+    place.sin_addr = in_addr(s_addr: unsafe inet_addr(address))
+    return place
   }
 }

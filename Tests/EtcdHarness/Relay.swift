@@ -22,13 +22,20 @@ public final class Relay: Sendable {
     var isEnded = false
     /// Connections that ended with lost bytes.
     var cuts = 0
+    /// The connection over which it is asked for gets no reply any more.
+    var lost: LostReply?
   }
 
   public let port: UInt16
   private let listener: Int32
+  private let address: String
+  private let network: TestNetwork?
   private let state = Mutex(State())
 
-  public init(to target: UInt16) throws {
+  /// `network`: where the server is; clients are in this process's.
+  public init(to target: UInt16, at address: String = "127.0.0.1", through network: TestNetwork? = nil) throws
+  {
+    (self.address, self.network) = (address, network)
     state.withLock { $0.target = target }
     let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     var address = FreePorts.loopback(0)
@@ -42,7 +49,11 @@ public final class Relay: Sendable {
     guard isBound else { throw EtcdNodes.Failure(description: "no port for a relay") }
     listener = number
     port = UInt16(bigEndian: address.sin_port)
-    Self.thread { [self] in accept() }
+    Self.thread { [self] in
+      // The connections that this thread makes are there; the socket that it listens on stays where it was made.
+      try? network?.enter()
+      accept()
+    }
   }
 
   /// Ends all connections, and takes no more. The threads end by that.
@@ -66,6 +77,11 @@ public final class Relay: Sendable {
         for connection in state.connections { shutdown(connection, Int32(SHUT_RDWR)) }
       }
     }
+  }
+
+  /// From now on the server's reply to a request is lost, and all that follows over that connection, which stays open; nil: none any more.
+  public func lose(_ reply: LostReply?) {
+    state.withLock { $0.lost = reply }
   }
 
   /// Connections that are made from now on go to another server.
@@ -95,7 +111,7 @@ public final class Relay: Sendable {
       return
     }
     let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-    var address = FreePorts.loopback(state.withLock { $0.target })
+    var address = FreePorts.place(state.withLock { $0.target }, at: address)
     let isConnected = unsafe withUnsafePointer(to: &address) { pointer in
       unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
         unsafe connect(server, address, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
@@ -120,6 +136,7 @@ public final class Relay: Sendable {
     let client: Int32
     let server: Int32
     let directions = Atomic<Int>(2)
+    let isMuted = Atomic(false)
 
     init(client: Int32, server: Int32) { (self.client, self.server) = (client, server) }
   }
@@ -132,6 +149,11 @@ public final class Relay: Sendable {
       guard count > 0 else { break }
       let mode = mode
       if case .silent = mode { continue }
+      if fromServer {
+        if pair.isMuted.load(ordering: .acquiring) { continue }
+      } else if state.withLock({ $0.lost })?.isOf(bytes[..<count]) == true {
+        pair.isMuted.store(true, ordering: .releasing)
+      }
       if case .cutAtReply = mode, fromServer {
         state.withLock { $0.cuts += 1 }
         break
@@ -160,5 +182,26 @@ public final class Relay: Sendable {
 
   private static func thread(_ body: @escaping @Sendable () -> Void) {
     ThreadID.start(body)
+  }
+}
+
+extension [Relay] {
+  public func set(_ mode: Relay.Mode) { for relay in self { relay.set(mode) } }
+
+  public func stop() { for relay in self { relay.stop() } }
+}
+
+/// The reply to the first request that has some bytes, over any of several relays.
+public final class LostReply: Sendable {
+  private let text: [UInt8]
+  private let isTaken = Atomic(false)
+
+  public init(toRequestWith text: String) { self.text = Array(text.utf8) }
+
+  /// Whether there was such a request.
+  public var isLost: Bool { isTaken.load(ordering: .acquiring) }
+
+  fileprivate func isOf(_ request: ArraySlice<UInt8>) -> Bool {
+    request.contains(text) && !isTaken.exchange(true, ordering: .acquiringAndReleasing)
   }
 }

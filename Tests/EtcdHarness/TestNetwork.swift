@@ -66,8 +66,11 @@ public final class TestNetwork: Sendable {
   }
 
   private func inHub(_ script: String) throws {
-    try Program.run(["nsenter", "--target", "\(hub)", "--net", "--", "sh", "-c", "(\(script)) 2>&1"])
+    try Program.run(commandOfClients + ["sh", "-c", "(\(script)) 2>&1"])
   }
+
+  /// The beginning of a command that runs where clients are.
+  var commandOfClients: [String] { ["nsenter", "--target", "\(hub)", "--net", "--"] }
 
   /// Runs `body` on a thread in the namespace of clients; threads and programs that it starts are there too.
   public func run(_ body: @escaping @Sendable () throws -> Void) throws {
@@ -84,7 +87,7 @@ public final class TestNetwork: Sendable {
   }
 
   /// setns(2), which Glibc's module does not show.
-  private func enter() throws {
+  func enter() throws {
     let file = unsafe open("/proc/\(hub)/ns/net", O_RDONLY | O_CLOEXEC)
     defer { close(file) }
     guard let symbol = unsafe dlsym(nil, "setns") else { throw EtcdNodes.Failure(description: "no setns") }
