@@ -2,7 +2,7 @@ import EtcdHarness
 import Synchronization
 import Testing
 
-/// Two machines, as far as homes and mounts go, and a server of etcd on loopback that both reach. For one test.
+/// Two machines or more, as far as homes and mounts go, and a server of etcd on loopback that all reach. For one test.
 final class ClusterMachines: Sendable {
   static let passphrase = "plum-Xq7-vixen-04-tundra-1"
   static let otherPassphrase = "moss-Vt9-otter-31-canyon-8"
@@ -10,15 +10,25 @@ final class ClusterMachines: Sendable {
   let nodes: EtcdNodes
   let one: World
   let other: World
+  /// All of them, the two first.
+  let worlds: [World]
+  /// To servers that can be reached only through them.
+  private let ways: [Relay]
   /// The mount options of every command and mount, besides the store's address.
   let options: [String]
   private let mounts = Mutex<[MountedKeyhole]>([])
 
-  fileprivate init(_ nodes: EtcdNodes, _ one: World, _ other: World, options: [String]) {
-    (self.nodes, self.one, self.other, self.options) = (nodes, one, other, options)
+  fileprivate init(_ nodes: EtcdNodes, _ worlds: [World], options: [String]) throws {
+    (self.nodes, self.worlds, self.options) = (nodes, worlds, options)
+    (one, other) = (worlds[0], worlds[1])
+    ways = nodes.options.network == nil ? [] : try nodes.relays()
   }
 
-  var address: String { "etcd://\(nodes.endpoints.joined(separator: ","))/team" }
+  var address: String { Self.address(ways.isEmpty ? nodes.endpoints : ways.map(\.endpoint)) }
+
+  private static func address(_ endpoints: [String]) -> String {
+    "etcd://\(endpoints.joined(separator: ","))/team"
+  }
 
   private func passphrase(of world: World) -> String {
     world.root == one.root ? Self.passphrase : Self.otherPassphrase
@@ -56,8 +66,9 @@ extension ClusterMachines {
     return try #require(made.lines.first, "\(made)", sourceLocation: sourceLocation)
   }
 
-  /// Has the other machine belong to the store: each person types what the other machine shows.
-  func join(sourceLocation: SourceLocation = #_sourceLocation) throws {
+  /// Has the other machine belong to the store, or another one: each person types what the other machine shows.
+  func join(_ joining: World? = nil, sourceLocation: SourceLocation = #_sourceLocation) throws {
+    let other = joining ?? other
     let asked = try succeeds("join", [Self.otherPassphrase], on: other, sourceLocation: sourceLocation)
     let code = try #require(asked.lines.first, "\(asked)", sourceLocation: sourceLocation)
     let approved = try succeeds("approve", [Self.passphrase, code], on: one, sourceLocation: sourceLocation)
@@ -87,18 +98,21 @@ extension ClusterMachines {
 // MARK: - Mounts
 
 extension ClusterMachines {
-  /// Mounts the store and unlocks it.
-  func mount(_ world: World, _ further: String..., launcher: [String] = []) throws -> MountedKeyhole {
-    let keyhole = try mountLocked(world, further, launcher: launcher)
+  /// Mounts the store and unlocks it. `endpoints`: other ways to the servers, or to some of them.
+  func mount(
+    _ world: World, _ further: String..., endpoints: [String]? = nil, launcher: [String] = []
+  ) throws -> MountedKeyhole {
+    let keyhole = try mountLocked(world, further, endpoints: endpoints, launcher: launcher)
     try unlock(keyhole)
     return keyhole
   }
 
-  func mountLocked(_ world: World, _ further: [String] = [], launcher: [String] = []) throws
-    -> MountedKeyhole
-  {
+  func mountLocked(
+    _ world: World, _ further: [String] = [], endpoints: [String]? = nil, launcher: [String] = []
+  ) throws -> MountedKeyhole {
+    let store = endpoints.map(Self.address) ?? address
     let keyhole = MountedKeyhole(
-      world, options: ["store=\(address)"] + options + further, launcher: launcher)
+      world, options: ["store=\(store)"] + options + further, launcher: launcher)
     mounts.withLock { $0.append(keyhole) }
     try keyhole.start()
     return keyhole
@@ -110,7 +124,10 @@ extension ClusterMachines {
     #expect(output.status == 0, "\(output)")
   }
 
-  fileprivate func cleanUp() { for mount in mounts.withLock({ $0 }) { mount.cleanUp() } }
+  fileprivate func cleanUp() {
+    for mount in mounts.withLock({ $0 }) { mount.cleanUp() }
+    ways.stop()
+  }
 
   /// Makes every call that waits for a mount or the server fail.
   fileprivate func abort() {
@@ -136,15 +153,15 @@ extension MountedKeyhole {
   }
 }
 
-/// Runs `body` with two machines and a server, and ends all that was started, also when the test fails or is too slow.
+/// Runs `body` with two machines or more and a server, and ends all that was started, also when the test fails or is too slow.
 func withClusterMachines(
-  _ adjust: (inout EtcdNodes.Options) -> Void = { _ in },
+  _ count: Int = 2, _ adjust: (inout EtcdNodes.Options) -> Void = { _ in },
   options: (EtcdNodes) throws -> [String] = { _ in [] }, environment: [String] = [],
   body: (ClusterMachines) throws -> Void
 ) async throws {
   try await withWorld(environment: environment) { one in
-    let other = try World(environment: environment)
-    defer { other.remove() }
+    let others = try (1..<count).map { _ in try World(environment: environment) }
+    defer { for other in others { other.remove() } }
     // Its thread has a copy of all descriptors that are open when it begins.
     _ = Spawner.shared
     var settings = EtcdNodes.Options()
@@ -152,7 +169,7 @@ func withClusterMachines(
     adjust(&settings)
     let nodes = try EtcdNodes(settings)
     defer { nodes.stop() }
-    let machines = ClusterMachines(nodes, one, other, options: try options(nodes))
+    let machines = try ClusterMachines(nodes, [one] + others, options: try options(nodes))
     defer { machines.cleanUp() }
     try await withTaskCancellationHandler {
       try body(machines)
