@@ -217,6 +217,34 @@ import Testing
     }
   }
 
+  /// Until a write is acknowledged, other programs on the same machine read the value of before: while it waits for the servers, and when it
+  /// has failed.
+  @Test func valueStaysAsItWasWhileAWriteFails() async throws {
+    try await withClusterMachines {
+      $0.count = 3
+    } body: { machines in
+      try machines.create()
+      let one = try machines.mount(machines.one)
+      try Self.prepare(one)
+      let reader = try one.world.launch("while :; do echo \"<$(cat \"$MOUNT/\(Self.volume)\")>\"; done")
+      defer { reader.kill() }
+      machines.nodes.pauseAll()
+      defer { machines.nodes.resumeAll() }
+      let errors = Collector<Errno?>()
+      let writer = Thread { errors.add(failure { try System.write(one / Self.volume, "1234\n") }) }
+      defer { writer.join() }
+      var lines: [String?] = []
+      // Some more reads see what the kernel keeps of it.
+      var rest = 20
+      while rest > 0 {
+        lines.append(try reader.line())
+        if !errors.all.isEmpty { rest -= 1 }
+      }
+      #expect(errors.all == [.io])
+      #expect(Set(lines) == ["<0>"])
+    }
+  }
+
   /// Each call ends in time; settings are read on; what was refused is never there, and all mounts show the same of the rest.
   @Test func withoutAQuorumCallsEndInTimeAndLaterWork() async throws {
     try await withClusterMachines {
