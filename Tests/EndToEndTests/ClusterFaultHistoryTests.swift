@@ -1,3 +1,26 @@
+// The tests of the failure table, by its rows, each on three real servers but for those in parentheses:
+//
+// | row | failure | tests |
+// |---|---|---|
+// | 1 | time-out of a write | `ClusterWriteFaultTests.writeWhoseReplyIsLostIsMadeOnce`; `FaultTests.connectionThatEndsDuringAWriteLeavesItUnknown` |
+// | 2 | watch behind a compaction | `ClusterWatchFaultTests.changesThatWereCompactedAreFound`; `WatchTests.watchBehindACompactionSaysSo` |
+// | 3 | quiet watch, then a compaction | `ClusterWatchFaultTests.quietWatchGoesOnBehindACompaction`; `WatchTests.watchThatWasCompactedWhileItWasDisconnectedSaysSo`, `.quietWatchNoticesThatTheServerIsGone` |
+// | 4 | removal whose event is lost | `ClusterWatchFaultTests.removalWhoseEventIsLostIsFound` |
+// | 5 | watch that goes back | `ClusterWatchFaultTests.settingsNeverGoBackAfterAPartitionAsRoot`; `PartitionTests` (`WatchHistoryTests.whatIsNotNewerIsDropped`) |
+// | 6 | progress ahead of events | (`WatchHistoryTests.progressOfTheStreamCountsOnlyWhereItIsInOrder`, `.progressIsInOrderFromSomeVersionsOn`) |
+// | 7 | many watches on one stream | none: a mount has two, each with a connection |
+// | 8 | read after a pause | `ClusterWatchFaultTests.mountThatWasStoppedShowsNoSecretOfBefore`, `.serverThatWasStoppedShowsNoSecretOfBefore` |
+// | 9 | watch beyond what is there | `ClusterChangeTests.restoredSnapshotIsRefusedBeforeAnythingIsWritten` (`EndpointTests.majorityIsNeverBehindWhatWasSeen`) |
+// | 10 | member without a leader | `WatchTests.memberWithoutALeaderEndsTheWatch`; `PartitionTests.leaderThatIsCutOffIsReplacedAsRoot` |
+// | 11 | another cluster, a restored snapshot | `ClusterIdentityFaultTests.anotherClusterIsReadOnly`, `.restoredSnapshotIsReadOnlyUntilItIsAccepted`; `ClusterPageTests`; `ClusterChangeTests`; `EtcdctlAttackTests` |
+// | 12 | no space, too large, too many operations | `ClusterRefusalTests.quotaThatIsUsedUpIsSaid`; `CallTests`; `RealJournalTests` (`ClusterStateTests.largeValueIsRefusedWhenItIsWritten`: one server) |
+// | 13 | token that expired, rights that change | `ClusterIdentityFaultTests.tokenThatTheServersForgotIsReplaced`; `SecurityTests` (`ClusterSecurityTests.usersAndPasswords`, `ClusterRefusalTests.missingRightToChangeIsSaid`: one server) |
+// | 14 | server killed or stopped, no majority | `ClusterWriteFaultTests.leaderThatFailsIsReplaced`, `.withoutAQuorumCallsEndInTimeAndLaterWork`, `.valueStaysAsItWasWhileAWriteFails`; `ClusterStateTests`; `RealOfflineTests`; `FaultTests` |
+// | 15 | put that is there when the majority is back | `ClusterWriteFaultTests.writeOfALeaderWithoutAQuorumIsThereOnceOrNever`; `FaultTests.putThatTimedOutIsThereWhereItsLeaderStays` |
+// | | clocks that jump | `ClusterClockTests.machineWhoseClockJumpsGoesOn` |
+// | | GOAWAY during a write | `ClusterWriteFaultTests.serversThatEndInOrderLoseNoWrite`; `FaultTests.serverThatEndsInOrderLosesNoWrite` |
+// | | histories | this suite; `HistoryTests`; `RealClusterTests.countersLoseNoStepWhileServersAreKilled` |
+
 import EtcdHarness
 import Glibc
 import Synchronization
@@ -8,29 +31,6 @@ import Testing
 /// has read must fit together.
 ///
 /// ETCD_FAULT_SECONDS sets how long; else 20 where CI is set, and 6.
-///
-/// The tests of the failure table, by its rows, each on three real servers but for those in parentheses:
-///
-/// | row | failure | tests |
-/// |---|---|---|
-/// | 1 | time-out of a write | `ClusterWriteFaultTests.writeWhoseReplyIsLostIsMadeOnce`; `FaultTests.connectionThatEndsDuringAWriteLeavesItUnknown` |
-/// | 2 | watch behind a compaction | `ClusterWatchFaultTests.changesThatWereCompactedAreFound`; `WatchTests.watchBehindACompactionSaysSo` |
-/// | 3 | quiet watch, then a compaction | `ClusterWatchFaultTests.quietWatchGoesOnBehindACompaction`; `WatchTests.watchThatWasCompactedWhileItWasDisconnectedSaysSo`, `.quietWatchNoticesThatTheServerIsGone` |
-/// | 4 | removal whose event is lost | `ClusterWatchFaultTests.removalWhoseEventIsLostIsFound` |
-/// | 5 | watch that goes back | `ClusterWatchFaultTests.settingsNeverGoBackAfterAPartitionAsRoot`; `PartitionTests` (`WatchHistoryTests.whatIsNotNewerIsDropped`) |
-/// | 6 | progress ahead of events | (`WatchHistoryTests.progressOfTheStreamCountsOnlyWhereItIsInOrder`, `.progressIsInOrderFromSomeVersionsOn`) |
-/// | 7 | many watches on one stream | none: a mount has two, each with a connection |
-/// | 8 | read after a pause | `ClusterWatchFaultTests.mountThatWasStoppedShowsNoSecretOfBefore`, `.serverThatWasStoppedShowsNoSecretOfBefore` |
-/// | 9 | watch beyond what is there | `ClusterChangeTests.restoredSnapshotIsRefusedBeforeAnythingIsWritten` (`EndpointTests.majorityIsNeverBehindWhatWasSeen`) |
-/// | 10 | member without a leader | `WatchTests.memberWithoutALeaderEndsTheWatch`; `PartitionTests.leaderThatIsCutOffIsReplacedAsRoot` |
-/// | 11 | another cluster, a restored snapshot | `ClusterIdentityFaultTests.anotherClusterIsReadOnly`, `.restoredSnapshotIsReadOnlyUntilItIsAccepted`; `ClusterPageTests`; `ClusterChangeTests`; `EtcdctlAttackTests` |
-/// | 12 | no space, too large, too many operations | `ClusterRefusalTests.quotaThatIsUsedUpIsSaid`; `CallTests`; `RealJournalTests` (`ClusterStateTests.largeValueIsRefusedWhenItIsWritten`: one server) |
-/// | 13 | token that expired, rights that change | `ClusterIdentityFaultTests.tokenThatTheServersForgotIsReplaced`; `SecurityTests` (`ClusterSecurityTests.usersAndPasswords`, `ClusterRefusalTests.missingRightToChangeIsSaid`: one server) |
-/// | 14 | server killed or stopped, no majority | `ClusterWriteFaultTests.leaderThatFailsIsReplaced`, `.withoutAQuorumCallsEndInTimeAndLaterWork`, `.valueStaysAsItWasWhileAWriteFails`; `ClusterStateTests`; `RealOfflineTests`; `FaultTests` |
-/// | 15 | put that is there when the majority is back | `ClusterWriteFaultTests.writeOfALeaderWithoutAQuorumIsThereOnceOrNever`; `FaultTests.putThatTimedOutIsThereWhereItsLeaderStays` |
-/// | | clocks that jump | `ClusterClockTests.machineWhoseClockJumpsGoesOn` |
-/// | | GOAWAY during a write | `ClusterWriteFaultTests.serversThatEndInOrderLoseNoWrite`; `FaultTests.serverThatEndsInOrderLosesNoWrite` |
-/// | | histories | this suite; `HistoryTests`; `RealClusterTests.countersLoseNoStepWhileServersAreKilled` |
 @Suite(.timeLimit(.minutes(30))) struct ClusterFaultHistoryTests {
   private static let seconds =
     variable("ETCD_FAULT_SECONDS").flatMap { Int($0) } ?? (variable("CI") == nil ? 6 : 20)
