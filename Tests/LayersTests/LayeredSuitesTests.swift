@@ -138,8 +138,8 @@ import Testing
     }
     try suites.remove("w")
     for suite: ExactString in ["u", "w"] {
-      engine.replace("fleet:all::\(suite.string)", with: [:])
-      try engine.remove("fleet:all::\(suite.string)")
+      engine.replace(ExactString("fleet:all::\(suite.string)"), with: [:])
+      try engine.remove(ExactString("fleet:all::\(suite.string)"))
     }
     // A suite can take the name of one that was removed.
     _ = try suites.create("z")

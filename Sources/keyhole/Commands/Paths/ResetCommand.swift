@@ -1,5 +1,6 @@
 import ArgumentParser
 import Model
+import Platform
 import Prompting
 import Service
 import Tree
