@@ -282,7 +282,7 @@ extension LayeredSuites: SettingOrigins {
         stored.settings = after
       }
       // Else it would keep the folder where the layers below lose theirs.
-      if stored.settings.isEmpty, keepsVersions(of: suite), try isBelow(suite) {
+      if stored.settings.isEmpty, history == nil || keepsVersions(of: suite), try isBelow(suite) {
         do throws(StoreError) { try top.engine.remove(top.stored(suite)) } catch .notEmpty {} catch .notFound
         {}
       }

@@ -21,8 +21,14 @@ import Testing
 
   /// Names of files that no store keeps.
   @Test(arguments: [
-    ("keychain/generic/s/a/notes", "The secret's file is keychain/generic/s/a/value; a slash in a name is written %2F"),
-    ("keychain/other/x/notes", "The secret's file is keychain/other/x/value; a slash in a name is written %2F"),
+    (
+      "keychain/generic/s/a/notes",
+      "The secret's file is keychain/generic/s/a/value; a slash in a name is written %2F"
+    ),
+    (
+      "keychain/other/x/notes",
+      "The secret's file is keychain/other/x/value; a slash in a name is written %2F"
+    ),
     ("defaults/s/.volume.swp", "The key is written defaults/s/%2Evolume.swp"),
     ("defaults/s/volume~", "Give the key another name"),
   ])
