@@ -303,6 +303,29 @@ import VaultRecords
     expect(.readOnly(reason: "")) { try first.publishSight(suites, keychain) }
   }
 
+  /// The servers show the second device, under the name `copy`, the state before the first one has set `n`, and let it go on from there: beside the record of the
+  /// first one.
+  private func makeFork(
+    _ first: ClusterStore, _ suites: ClusterSuites
+  ) throws -> (cluster: MemoryCluster, store: ClusterStore) {
+    // The second device as it is now, once more: it has seen none of what follows.
+    try devices.folder.copy("second.device", to: "copy.device")
+    try devices.folder.copy("second.seen", to: "copy.seen")
+    _ = try suites.create("app")
+    let before = devices.cluster.contents
+    try suites.set("n", .integer(1), in: "app")
+    try first.publishSight(suites, nil)
+    let sight = devices.cluster.contents.filter { String(decoding: $0.key, as: UTF8.self).contains("/seen/") }
+    #expect(sight.count == 1)
+    let forked = MemoryCluster()
+    forked.forge(before + sight)
+    forked.setRevision(devices.cluster.revision)
+    let store = try ClusterStore(MemoryCluster.Client(forked), store: "team", files: devices.files("copy"))
+    let passphrase = try devices.passphrase("second")
+    try store.unlock(passphrase)
+    return (forked, store)
+  }
+
   @Test func sightsTellOfWithheldAndForkedStates() throws {
     let first = try devices.create()
     let second = try devices.joined("second", first)
@@ -313,24 +336,10 @@ import VaultRecords
       suites.close()
       others.close()
     }
-    // The second device as it is now, once more: it has seen none of what follows.
-    try devices.folder.copy("second.device", to: "copy.device")
-    try devices.folder.copy("second.seen", to: "copy.seen")
-    _ = try suites.create("app")
-    let before = devices.cluster.contents
-    try suites.set("n", .integer(1), in: "app")
-    try first.publishSight(suites, nil)
+    let (forked, fresh) = try makeFork(first, suites)
+    let two = try devices.passphrase("second")
     _ = try others.read("app")
     #expect(try second.compareSights(others, nil).isEmpty)
-    let sight = devices.cluster.contents.filter { String(decoding: $0.key, as: UTF8.self).contains("/seen/") }
-    #expect(sight.count == 1)
-    // The servers show the second device the state before, and let it go on from there.
-    let forked = MemoryCluster()
-    forked.forge(before + sight)
-    forked.setRevision(devices.cluster.revision)
-    let fresh = try ClusterStore(MemoryCluster.Client(forked), store: "team", files: devices.files("copy"))
-    let two = try devices.passphrase("second")
-    try fresh.unlock(two)
     let fork = fresh.suites(propertyLists: PropertyLists())
     defer { fork.close() }
     #expect(try fork.value("n", in: "app") == nil)
@@ -355,19 +364,8 @@ import VaultRecords
     let second = try devices.joined("second", first)
     let suites = first.suites(propertyLists: PropertyLists())
     defer { suites.close() }
-    try devices.folder.copy("second.device", to: "copy.device")
-    try devices.folder.copy("second.seen", to: "copy.seen")
-    _ = try suites.create("app")
-    let before = devices.cluster.contents
-    try suites.set("n", .integer(1), in: "app")
-    try first.publishSight(suites, nil)
-    let sight = devices.cluster.contents.filter { String(decoding: $0.key, as: UTF8.self).contains("/seen/") }
-    let forked = MemoryCluster()
-    forked.forge(before + sight)
-    forked.setRevision(devices.cluster.revision)
-    let fresh = try ClusterStore(MemoryCluster.Client(forked), store: "team", files: devices.files("copy"))
+    let (forked, fresh) = try makeFork(first, suites)
     let two = try devices.passphrase("second")
-    try fresh.unlock(two)
     let fork = fresh.suites(propertyLists: PropertyLists())
     defer { fork.close() }
     try fork.set("n", .integer(2), in: "app")

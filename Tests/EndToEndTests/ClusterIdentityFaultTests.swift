@@ -31,13 +31,8 @@ import Testing
 
   /// The servers were given back what they had before: EROFS on each machine until a person accepts that there.
   @Test func restoredSnapshotIsReadOnlyUntilItIsAccepted() async throws {
-    try await withClusterMachines {
-      $0.count = 3
-    } body: { machines in
+    try await withTwoMounts { machines, one, other in
       let nodes = machines.nodes
-      try machines.create()
-      try machines.join()
-      let (one, other) = (try machines.mount(machines.one), try machines.mount(machines.other))
       try Self.fill(one)
       // The snapshot is of one server, which has all that was stored once it has answered this.
       try nodes.etcdctl("get any", at: [0])
@@ -96,21 +91,7 @@ import Testing
       options.arguments = ["--auth-token-ttl", "1"]
     } body: { machines in
       let nodes = machines.nodes
-      try machines.enableUsers()
-      let world = machines.one
-      try world.check(
-        """
-        mkdir -m 700 right; printf fleetpw > right/keyhole.etcd-password
-        printf '\(ClusterMachines.passphrase)' > right/keyhole.cluster-passphrase; chmod 600 */*
-        """)
-      let made = try world.sh(
-        "CREDENTIALS_DIRECTORY=$OUT/right exec keyhole cluster init --store \(machines.address) --etcd-user fleet",
-        sending: Array((ClusterMachines.passphrase + "\n").utf8))
-      #expect(made.status == 0, "\(made)")
-      let one = try machines.mountLocked(
-        world, ["etcd-user=fleet"],
-        launcher: ["/usr/bin/env", "CREDENTIALS_DIRECTORY=\(world.outside)/right"])
-      #expect(try holds { try one.status("cluster").first?.contains(" connected") == true })
+      let one = try machines.mountAsUser()
       try Self.fill(one)
       let before = try nodes.logins
       for value in 2..<4 {

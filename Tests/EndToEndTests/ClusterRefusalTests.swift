@@ -156,21 +156,8 @@ import Testing
   /// A user who may read, and not change.
   @Test func missingRightToChangeIsSaid() async throws {
     try await withClusterMachines { machines in
-      try machines.enableUsers()
-      let world = machines.one
-      try world.check(
-        """
-        mkdir -m 700 right; printf fleetpw > right/keyhole.etcd-password
-        printf '\(ClusterMachines.passphrase)' > right/keyhole.cluster-passphrase; chmod 600 */*
-        """)
-      let made = try world.sh(
-        "CREDENTIALS_DIRECTORY=$OUT/right exec keyhole cluster init --store \(machines.address) --etcd-user fleet",
-        sending: Array((ClusterMachines.passphrase + "\n").utf8))
-      #expect(made.status == 0, "\(made)")
-      let one = try machines.mountLocked(
-        world, ["etcd-user=fleet"],
-        launcher: ["/usr/bin/env", "CREDENTIALS_DIRECTORY=\(world.outside)/right"])
-      #expect(try holds { try one.status("cluster").first?.contains(" connected") == true })
+      let one = try machines.mountAsUser()
+      let world = one.world
       try one.check("mkdir defaults/app; echo 1 > defaults/app/volume")
       try machines.nodes.etcdctl(
         "--user=root:rootpw role revoke-permission fleet --prefix=true /keyhole/1/team/")

@@ -70,13 +70,8 @@ import Testing
   @Test(arguments: [true, false]) func writeOfALeaderWithoutAQuorumIsThereOnceOrNever(_ isKept: Bool)
     async throws
   {
-    try await withClusterMachines {
-      $0.count = 3
-    } body: { machines in
+    try await withTwoMounts { machines, one, other in
       let nodes = machines.nodes
-      try machines.create()
-      try machines.join()
-      let (one, other) = (try machines.mount(machines.one), try machines.mount(machines.other))
       try Self.prepare(one, other)
       let heads = "/keyhole/1/team/s/head/"
       let before = try nodes.versions(heads)
@@ -125,13 +120,8 @@ import Testing
 
   /// A server that ends in order says so to its clients (GOAWAY), and answers what it has begun.
   @Test func serversThatEndInOrderLoseNoWrite() async throws {
-    try await withClusterMachines {
-      $0.count = 3
-    } body: { machines in
+    try await withTwoMounts { machines, one, other in
       let nodes = machines.nodes
-      try machines.create()
-      try machines.join()
-      let (one, other) = (try machines.mount(machines.one), try machines.mount(machines.other))
       try Self.prepare(one, other)
       let apart = ThreadApart()
       let results = Collector<(name: String, isOpened: Bool, error: Errno?)>()
@@ -186,13 +176,8 @@ import Testing
 
   /// Writes go on with the other servers.
   @Test(arguments: [true, false]) func leaderThatFailsIsReplaced(_ isKilled: Bool) async throws {
-    try await withClusterMachines {
-      $0.count = 3
-    } body: { machines in
+    try await withTwoMounts { machines, one, other in
       let nodes = machines.nodes
-      try machines.create()
-      try machines.join()
-      let (one, other) = (try machines.mount(machines.one), try machines.mount(machines.other))
       try Self.prepare(one, other)
       let leader = try nodes.leader()
       if isKilled { nodes.kill(leader) } else { nodes.pause(leader) }
@@ -247,13 +232,8 @@ import Testing
 
   /// Each call ends in time; settings are read on; what was refused is never there, and all mounts show the same of the rest.
   @Test func withoutAQuorumCallsEndInTimeAndLaterWork() async throws {
-    try await withClusterMachines {
-      $0.count = 3
-    } body: { machines in
+    try await withTwoMounts { machines, one, other in
       let nodes = machines.nodes
-      try machines.create()
-      try machines.join()
-      let (one, other) = (try machines.mount(machines.one), try machines.mount(machines.other))
       try Self.prepare(one, other)
       let leader = try nodes.leader()
       let file = try OpenFile(one / Self.volume, O_WRONLY | O_TRUNC)

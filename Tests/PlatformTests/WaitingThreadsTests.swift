@@ -44,6 +44,33 @@ import Testing
     #expect(seen.withLock { $0.count } < 50)
   }
 
+  private final class Held: Sendable {}
+
+  /// A thread that waits for more calls has nothing of those before, the one that it was started for too: it may have held a secret.
+  @Test func aCallIsGoneWhenItIsDone() {
+    let threads = WaitingThreads()
+    var held: Held? = Held()
+    weak let watched = held
+    let isOver = DispatchSemaphore(value: 0)
+    if let held {
+      #expect(
+        threads.run {
+          _ = held
+          isOver.signal()
+        })
+    }
+    held = nil
+    isOver.wait()
+    // Further calls keep the thread.
+    let end = ContinuousClock.now + .seconds(10)
+    while watched != nil, end > .now {
+      let done = DispatchSemaphore(value: 0)
+      #expect(threads.run { done.signal() })
+      done.wait()
+    }
+    #expect(watched == nil)
+  }
+
   /// Many callers at once, some of whose calls begin others: none is lost.
   @Test func noCallIsLost() {
     let threads = WaitingThreads()

@@ -77,6 +77,12 @@ package struct MountRegistration: Sendable {
     (noted(in: folder).filter(\.isService) + all(in: folder)).filter(\.isAlive)
   }
 
+  /// The one that is at a path, one with a process before one whose process has died; nil: there is none.
+  package static func named(_ path: String, in folder: String) -> MountRegistration? {
+    let mounts = all(in: folder).filter { $0.path == path && !$0.isService }
+    return mounts.last(where: \.isAlive) ?? mounts.last
+  }
+
   /// The newest that has a process; nil: there is none. It may have left the mount table just now.
   package static func newest(in folder: String) -> MountRegistration? {
     noted(in: folder).last { $0.isAlive && !$0.isService }

@@ -8,8 +8,8 @@ import Tree
 final class PruningSchedule: Sendable {
   /// From so many lookups on, the nodes are worth a timer.
   private static let many = 1000
-  /// From so many lookups on, they are looked through at once: a program goes over very many files, of which the kernel would keep
-  /// each, in a kilobyte of its memory and some 170 bytes of this process's.
+  /// From so many lookups on, they are looked through at once: a program goes over very many files, each of which the kernel would keep in its
+  /// memory, and this process a node for it.
   static let most = 131_072
 
   /// When the nodes are to be looked through.

@@ -39,7 +39,8 @@ package final class WaitingThreads: Sendable {
     }
     if isGiven { more.signal() }
     guard isTaken, !isGiven else { return isTaken }
-    if ThreadID.start({ [self] in workOff(work) }) { return true }
+    let first = FirstCall(work)
+    if ThreadID.start({ [self] in workOff(first) }) { return true }
     end()
     return false
   }
@@ -54,16 +55,15 @@ package final class WaitingThreads: Sendable {
     running.leave()
   }
 
-  private func workOff(_ first: @escaping @Sendable () -> Void) {
-    first()
-    end()
-    // A call and what it holds are gone before the next one is waited for.
-    while performNext() {}
+  /// A call and what it holds, which may be a secret, are gone before the next one is waited for.
+  private func workOff(_ first: FirstCall) {
+    var isThere = perform(first.take())
+    while isThere { isThere = perform(next()) }
   }
 
-  /// Returns false when none has come for some time.
-  private func performNext() -> Bool {
-    guard let work = next() else { return false }
+  /// Returns false where there is no call.
+  private func perform(_ work: (@Sendable () -> Void)?) -> Bool {
+    guard let work else { return false }
     work()
     end()
     return true
@@ -85,4 +85,13 @@ package final class WaitingThreads: Sendable {
       return state.waiting.isEmpty ? nil : state.waiting.removeFirst()
     }
   }
+}
+
+/// The call that a thread is started for. What the thread is started with lives as long as it does.
+private final class FirstCall: Sendable {
+  private let work: Mutex<(@Sendable () -> Void)?>
+
+  init(_ work: @escaping @Sendable () -> Void) { self.work = Mutex(work) }
+
+  func take() -> (@Sendable () -> Void)? { work.withLock { $0.take() } }
 }

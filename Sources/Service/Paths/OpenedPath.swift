@@ -74,6 +74,15 @@ package struct OpenedPath {
     }
   }
 
+  /// - Throws: `Failure` where the two are settings of mounts that may show other ones: nothing moves between these.
+  package func requireSameSettings(as other: OpenedPath) throws {
+    guard !path.needsKeychain, session.settingsMount != other.session.settingsMount else { return }
+    throw Failure(
+      other.path.string,
+      "the two paths are in mounts that may show other settings; give both in one mount, or copy the files with cp(1)"
+    )
+  }
+
   /// A word of which nothing is looked up: only a path that is full or lies in a mount.
   ///
   /// - Throws: `Failure` for any other word.
@@ -107,7 +116,7 @@ extension OpenedPath {
   private static func session(
     for path: TreePath, _ settings: Settings, _ present: TreeSession?, in mount: String? = nil
   ) throws -> TreeSession {
-    if let mount, path.components.first == "defaults", try hasOtherSettings(mount) {
+    if let mount = try otherSettings(than: mount, for: path) {
       return try TreeSession(for: path, settings, settingsOf: mount)
     }
     if let present, present.hasKeychain { return present }
@@ -126,14 +135,15 @@ extension OpenedPath {
     return present.path
   }
 
-  /// Whether a mount may show other settings than those that commands use, which are those of the newest mount: those of a cluster's store are
-  /// made of the layers of its own options.
-  private static func hasOtherSettings(_ mount: String) throws -> Bool {
-    let mounts = MountRegistration.all(in: try StoragePaths.ofMount().runtime).filter(\.isAlive)
-    guard let present = mounts.last, present.path != mount,
-      let named = mounts.last(where: { $0.path == mount })
-    else { return false }
-    return named.hasRemoteSettings || present.hasRemoteSettings
+  /// The mount, where a path of settings in it may mean other ones than those that commands use, which are those of the newest mount: the settings of
+  /// a cluster's store are made of the layers of the mount's own options.
+  private static func otherSettings(than mount: String?, for path: TreePath) throws -> String? {
+    guard let mount, path.components.first == "defaults" else { return nil }
+    let runtime = try StoragePaths.ofMount().runtime
+    guard let present = MountRegistration.newest(in: runtime), present.path != mount,
+      let named = MountRegistration.named(mount, in: runtime)
+    else { return nil }
+    return named.hasRemoteSettings || present.hasRemoteSettings ? mount : nil
   }
 
   /// Commands open the keychain of the newest mount.

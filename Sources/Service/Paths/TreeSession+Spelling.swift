@@ -46,7 +46,8 @@ extension TreeSession {
   func spelled(_ failure: Failure, _ path: TreePath) -> Failure {
     guard failure.kind == .notFound else { return failure }
     if path.isOfCode, (try? find(path.parent.components[...])) != nil { return .noCode(path.parent) }
-    let session = onlyKey == nil ? self : (try? TreeSession(silentlyFor: path)) ?? self
+    let session =
+      onlyKey == nil ? self : (try? TreeSession(silentlyFor: path, settingsOf: settingsMount)) ?? self
     guard let likely = session.likelyPath(path) else { return failure }
     return Failure(failure.subject, "there is no such file; did you mean \(likely.string)?", .notFound)
   }

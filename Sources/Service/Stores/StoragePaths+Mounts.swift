@@ -10,10 +10,11 @@ extension StoragePaths {
   var mountedSuites: (any SuiteEngine)? {
     let runtime = runtime
     if let mount = settingsMount {
-      let named = MountRegistration.all(in: runtime).last { $0.path == mount && $0.isAlive }
-      guard let named, named.hasRemoteSettings else { return nil }
+      let named = MountRegistration.named(mount, in: runtime)
+      // One that is gone meanwhile is not taken for one that shows this machine's own.
+      if let named, !named.hasRemoteSettings { return nil }
       return MountedSuites(propertyLists: PropertyLists(), runtimeFolder: runtime) {
-        named.isAlive ? named.process : nil
+        named.flatMap { $0.isAlive ? $0.process : nil }
       }
     }
     guard MountRegistration.ofRemoteSettings(in: runtime) != nil else { return nil }

@@ -54,6 +54,7 @@ package struct StoragePaths: Sendable {
     return places.with(.present(runtime: places.runtime))
   }
 
+  /// With the settings that a mount shows; nil: those that commands use.
   package func with(settingsOf mount: String?) -> StoragePaths {
     var places = self
     places.settingsMount = mount

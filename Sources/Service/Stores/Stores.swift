@@ -78,7 +78,8 @@ package struct Stores {
       KeychainStore(
         engine: $0, feed: feed, controller: controller, unlocking: unlocking, retention: retention)
     }
-    if ImportRecovery.isNeeded(state: places.state) { recoverImport(places) }
+    // An import was made with the settings that commands use: in those of another mount nothing of it would be found.
+    if places.settingsMount == nil, ImportRecovery.isNeeded(state: places.state) { recoverImport(places) }
   }
 
   /// Takes back what an import that was killed has left.

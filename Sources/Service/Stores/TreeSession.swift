@@ -19,6 +19,8 @@ package struct TreeSession {
   private let asksToUnlock: Bool
   /// The one key of its suite that is sure to be there if it exists; nil: all are.
   private(set) var onlyKey: SettingKey?
+  /// The mount whose settings these are; nil: those that commands use.
+  package private(set) var settingsMount: String?
 
   /// `mount`: the one whose settings are meant; nil: those that commands use.
   package init(
@@ -29,6 +31,7 @@ package struct TreeSession {
     let stores = try Stores(for: path, places, unlocking: .ofCommand(places), onlyKey: onlyKey)
     self.init(stores, sayingTrustIn: places)
     self.onlyKey = onlyKey
+    settingsMount = mount
   }
 
   /// For the names at the top, which are there whatever the keychain does: `report` gets why it can't be opened.
@@ -48,9 +51,12 @@ package struct TreeSession {
   }
 
   /// For what a person does not read, as completions.
-  package init(silentlyFor path: TreePath, _ keychain: KeychainChoice? = nil) throws {
-    self.init(
-      try Stores(for: path, StoragePaths.ofMount(), keychain), sayingTrustIn: nil, askingToUnlock: false)
+  package init(
+    silentlyFor path: TreePath, _ keychain: KeychainChoice? = nil, settingsOf mount: String? = nil
+  ) throws {
+    let places = try StoragePaths.ofMount().with(settingsOf: mount)
+    self.init(try Stores(for: path, places, keychain), sayingTrustIn: nil, askingToUnlock: false)
+    settingsMount = mount
   }
 
   /// The tree of a keychain that this process opens by itself, whatever a mount has unlocked.

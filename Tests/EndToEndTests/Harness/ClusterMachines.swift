@@ -107,6 +107,25 @@ extension ClusterMachines {
     return keyhole
   }
 
+  /// Makes the store as a user of etcd, with credentials in the place of a terminal, and mounts it. Users are enabled.
+  func mountAsUser() throws -> MountedKeyhole {
+    try enableUsers()
+    try one.check(
+      """
+      mkdir -m 700 right; printf fleetpw > right/keyhole.etcd-password
+      printf '\(Self.passphrase)' > right/keyhole.cluster-passphrase; chmod 600 */*
+      """)
+    let made = try one.sh(
+      "CREDENTIALS_DIRECTORY=$OUT/right exec keyhole cluster init --store \(address) --etcd-user fleet",
+      sending: Array((Self.passphrase + "\n").utf8))
+    #expect(made.status == 0, "\(made)")
+    let keyhole = try mountLocked(
+      one, ["etcd-user=fleet"],
+      launcher: ["/usr/bin/env", "CREDENTIALS_DIRECTORY=\(one.outside)/right"])
+    #expect(try holds { try keyhole.status("cluster").first?.contains(" connected") == true })
+    return keyhole
+  }
+
   func mountLocked(
     _ world: World, _ further: [String] = [], endpoints: [String]? = nil, launcher: [String] = []
   ) throws -> MountedKeyhole {
@@ -188,5 +207,18 @@ func withTwoClusterMounts(
     let one = try machines.mount(machines.one)
     try machines.join()
     try body(machines, one, machines.mount(machines.other))
+  }
+}
+
+/// Two machines with a mount each, and three servers.
+func withTwoMounts(
+  _ body: (ClusterMachines, MountedKeyhole, MountedKeyhole) throws -> Void
+) async throws {
+  try await withClusterMachines {
+    $0.count = 3
+  } body: { machines in
+    try machines.create()
+    try machines.join()
+    try body(machines, machines.mount(machines.one), machines.mount(machines.other))
   }
 }

@@ -93,7 +93,7 @@ struct AdoptCommand: ParsableCommand {
     let values = adoption.count.map { $0 == 1 ? "1 value" : "\($0) values" } ?? "all of it"
     let plan = "\(file): \(values) to \(adoption.target), and a link in its place"
     if !yes { StandardError.write(adoption.noteOfLink) }
-    guard yes || isWanted("\(plan)? (y/N) ") else { throw Self.declined(file) }
+    guard yes || isWanted("\(plan)") else { throw Self.declined(file) }
     try adoption.store()
     StandardOutput.print(columns: file, adoption.target)
     if let former = adoption.former {
@@ -121,7 +121,7 @@ struct AdoptCommand: ParsableCommand {
       StandardError.write("`keyhole adopt --erase` of the same file overwrites it\n")
       return false
     }
-    return isWanted("Overwrite it with zeros, and remove it? (y/N) ")
+    return isWanted("Overwrite it with zeros, and remove it")
   }
 
   private static func warning(_ file: String) -> String {
@@ -139,11 +139,11 @@ struct AdoptCommand: ParsableCommand {
     var undo = try AdoptionUndo(file)
     let question =
       if undo.writesFile {
-        "Write the secrets of \(undo.target) into \(file) in plain text? (y/N) "
+        "Write the secrets of \(undo.target) into \(file) in plain text"
       } else if undo.hasTarget {
-        "Remove \(undo.target), which an interrupted run has left? (y/N) "
+        "Remove \(undo.target), which an interrupted run has left"
       } else {
-        "Forget an interrupted run for \(file), which has stored nothing? (y/N) "
+        "Forget an interrupted run for \(file), which has stored nothing"
       }
     let hasTarget = undo.hasTarget
     guard yes || isWanted(question) else { throw Self.declined(file) }
@@ -164,9 +164,6 @@ struct AdoptCommand: ParsableCommand {
   }
 
   private func isWanted(_ question: String) -> Bool {
-    guard StandardStream.input.isTerminal else { return false }
-    StandardError.write(question.escapedForTerminal)
-    let answer = readLine()?.lowercased() ?? ""
-    return answer == "y" || answer == "yes"
+    StandardStream.input.isTerminal && Confirmation.isGiven(question)
   }
 }

@@ -136,9 +136,7 @@ struct UndoCommand: ParsableCommand {
           "\(things) of \(folder.string) would come back, and nothing was restored; --yes restores them without a question"
       )
     }
-    StandardError.write("Restore \(things) of \(folder.string)? (y/N) ".escapedForTerminal)
-    let answer = readLine()?.lowercased() ?? ""
-    return answer == "y" || answer == "yes"
+    return Confirmation.isGiven("Restore \(things) of \(folder.string)")
   }
 }
 

@@ -62,11 +62,13 @@ struct MovedPaths: ParsableArguments {
   ) throws -> TreeMove {
     let source = try OpenedPath(source, shortNames)
     let target = try OpenedPath(target, .none)
+    try source.requireSameSettings(as: target)
     // A session without the keychain can't move anything into it.
     var session = source.path.needsKeychain ? source.session : target.session
     // A keychain that can't be opened keeps no setting from its new name.
     if followsInViews, !session.hasKeychain {
-      session = (try? TreeSession(silentlyFor: TreePath("views"))) ?? session
+      session =
+        (try? TreeSession(silentlyFor: TreePath("views"), settingsOf: session.settingsMount)) ?? session
     }
     return try TreeMove(source.path, to: target.path, in: session)
   }

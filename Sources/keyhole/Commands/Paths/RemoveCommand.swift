@@ -91,8 +91,6 @@ struct RemoveCommand: ParsableCommand {
       throw UsageError(
         message: "\(things)\(place) would go, and nothing was removed; --yes removes them without a question")
     }
-    StandardError.write("Remove \(things)\(place)? (y/N) ".escapedForTerminal)
-    let answer = readLine()?.lowercased() ?? ""
-    return answer == "y" || answer == "yes"
+    return Confirmation.isGiven("Remove \(things)\(place)")
   }
 }

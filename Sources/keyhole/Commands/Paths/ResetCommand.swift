@@ -47,10 +47,7 @@ struct ResetCommand: ParsableCommand {
           "all keys of \(suite) that layers below have would be theirs again, and nothing was changed; --yes does it without a question"
       )
     }
-    StandardError.write(
-      "Take all keys of \(suite) that layers below have back to these? (y/N) ".escapedForTerminal)
-    let answer = readLine()?.lowercased() ?? ""
-    return answer == "y" || answer == "yes"
+    return Confirmation.isGiven("Take all keys of \(suite) that layers below have back to these")
   }
 
   private static func result(_ count: Int) -> String {

@@ -182,9 +182,7 @@ extension ViewCommand {
   }
 
   private func isWanted(_ view: String) -> Bool {
-    guard StandardStream.input.isTerminal else { return false }
-    StandardError.write("Take this into views/\(view), and put the link back? (y/N) ".escapedForTerminal)
-    let answer = readLine()?.lowercased() ?? ""
-    return answer == "y" || answer == "yes"
+    StandardStream.input.isTerminal
+      && Confirmation.isGiven("Take this into views/\(view), and put the link back")
   }
 }
