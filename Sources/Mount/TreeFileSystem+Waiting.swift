@@ -19,7 +19,8 @@ extension TreeFileSystem {
     onAbandoned: @escaping @Sendable (Value) -> Void = { _ in }
   ) {
     let (cause, isOfSecrets) = cause(ofWaitAt: subject.node)
-    let mayStay = (cause == .disk || cause == .server) && !reply.hasUnreadRequest
+    let mayStay = cause == .disk || cause == .server
+    let reading = reply.reading
     let patience = DispatchTimeInterval.milliseconds(cause == .process ? 20 : 500)
     let parked = reply.park { parked in
       Background.run(after: patience) {
@@ -43,7 +44,7 @@ extension TreeFileSystem {
       case .failure(let error): fail(reply, error, subject)
       }
     }
-    if mayStay, waiting.runHere(ofSecrets: isOfSecrets, perform) { return }
+    if mayStay, waiting.runHere(ofSecrets: isOfSecrets, reading, perform) { return }
     if !waiting.run(cause, perform), let reply = parked.claim() { fail(reply, .tooManyOpen, subject) }
   }
 

@@ -1,4 +1,5 @@
 import Dispatch
+import Fuse
 import Platform
 import Store
 import Synchronization
@@ -21,7 +22,7 @@ final class WaitingOperations: Sendable {
   /// threads of their own.
   private static let mostShared = 32
 
-  /// An operation is run on the thread that has read its request where the last one of its kind took less than this, in nanoseconds.
+  /// An operation is run on the thread that reads requests where the last one of its kind took less than this, in nanoseconds.
   private static let shortTime: Int64 = 1_000_000
 
   private let running = Atomic(0)
@@ -33,12 +34,17 @@ final class WaitingOperations: Sendable {
 
   /// Runs an operation on this thread, which has read its request, and returns true; false: it was not run.
   ///
-  /// To wake another thread takes longer than most changes of a setting. A thread that is held up is replaced after some
-  /// milliseconds; so that there is always another one, only one operation at a time is run so.
-  func runHere(ofSecrets: Bool, _ work: () -> Void) -> Bool {
+  /// To wait for another thread takes longer than most changes of a setting. Where other requests are there, or the last operation of its kind was not short, the
+  /// spare thread reads on in place of this one. A thread that is held up otherwise is replaced after some milliseconds; so that there is always another
+  /// one, only one operation at a time is run so.
+  func runHere(ofSecrets: Bool, _ reading: RequestReading?, _ work: () -> Void) -> Bool {
+    guard !isRunningHere.exchange(true, ordering: .acquiring) else { return false }
     let time = ofSecrets ? timeOfSecrets.load(ordering: .relaxed) : timeOfSettings.load(ordering: .relaxed)
-    guard time < Self.shortTime, !isRunningHere.exchange(true, ordering: .acquiring)
-    else { return false }
+    let isQuiet = time < Self.shortTime && reading?.hasUnreadRequest != true
+    guard isQuiet || reading?.handOver() == true else {
+      isRunningHere.store(false, ordering: .releasing)
+      return false
+    }
     group.enter()
     work()
     group.leave()

@@ -40,6 +40,44 @@ import Testing
     }
   }
 
+  /// Without O_TRUNC, which waits for readers itself. It asks for sizes that no other process is to see.
+  private static func rewrite(_ path: String, _ value: String) throws {
+    let file = try OpenFile(path, O_WRONLY)
+    try file.truncate(0)
+    for _ in 0..<3 { _ = try file.status() }
+    try file.write(value)
+    _ = try System.status(path)
+    try file.close()
+  }
+
+  /// A size that fstat(2) returns to a writer does not end a read of the stored value. Bounded by its number of rounds.
+  @Test func readerIsNotCutByASizeThatIsNotStored() async throws {
+    try await withKeyhole { keyhole in
+      try System.mkdir(keyhole / "defaults/s")
+      let path = keyhole / "defaults/s/k"
+      try System.write(path, Self.values[1])
+      let isDone = Atomic(false)
+      let rounds = Atomic(0)
+      let writer = Thread {
+        defer { isDone.store(true, ordering: .releasing) }
+        for round in 0..<800 {
+          guard (try? Self.rewrite(path, Self.values[round % 2])) != nil else { return }
+          rounds.add(1, ordering: .relaxed)
+        }
+      }
+      defer { writer.join() }
+      var torn: [String] = []
+      var count = 0
+      while !isDone.load(ordering: .acquiring) {
+        let text = String(decoding: try OpenFile(path, O_RDONLY).readAll(), as: UTF8.self)
+        count += 1
+        if !Self.values.contains(text) { torn.append(text) }
+      }
+      #expect(rounds.load(ordering: .relaxed) == 800)
+      #expect(torn.isEmpty && count > 0, "\(torn.count) of \(count)")
+    }
+  }
+
   /// A change in place by another program than the mount: the new value is not cut at the old one's length.
   @Test func readerGetsWhatAnotherProgramStored() async throws {
     try await withKeyhole { keyhole in

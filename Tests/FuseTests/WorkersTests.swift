@@ -11,18 +11,26 @@ extension AllTests {
     private final class BlockingFileSystem: MemoryFileSystem, @unchecked Sendable {
       let arrived = Event()
       let gate = Event()
+      /// Whether those with `over` in their names hand over before.
+      let handed = Mutex<[Bool]>([])
 
       override func open(_ node: NodeID, flags: Int32, request: Request, reply: consuming OpenReply) {
         if isBlocking(node) {
+          if isNamed(node, "block-over") {
+            let isDone = reply.reading.handOver()
+            handed.withLock { $0.append(isDone) }
+          }
           arrived.happen()
           if !gate.wait() { Issue.record("others were held up until the blocked one gave up") }
         }
         super.open(node, flags: flags, request: request, reply: reply)
       }
 
-      private func isBlocking(_ node: NodeID) -> Bool {
+      private func isBlocking(_ node: NodeID) -> Bool { isNamed(node, "block") }
+
+      private func isNamed(_ node: NodeID, _ beginning: String) -> Bool {
         state.withLock { state in
-          state.names.contains { $0.value == node.rawValue && $0.key.starts(with: Array("block".utf8)) }
+          state.names.contains { $0.value == node.rawValue && $0.key.starts(with: Array(beginning.utf8)) }
         }
       }
     }
@@ -59,6 +67,63 @@ extension AllTests {
       }
     }
 
+    /// With two threads and no further one: the one that reads on is the spare of before, and the one that has handed over is its spare afterwards.
+    @Test func readerThatHandsOverIsTheNextSpare() throws {
+      let fileSystem = BlockingFileSystem("free", "block-over")
+      try withMount(fileSystem, threads: 2) { path, session in
+        let workers = try #require(session.state.withLock { $0.workers })
+        for round in 0..<20 {
+          let reader = workers.state.withLock { $0.reader }
+          if round.isMultiple(of: 4) { #expect(becomesTrue { workers.isAsleep.load(ordering: .relaxed) }) }
+          let outcome = openOnThread(path + "/block-over")
+          #expect(fileSystem.arrived.wait())
+          #expect(workers.state.withLock { $0.reader !== reader && $0.spare == nil && $0.count == 2 })
+          let contents = try Client.contents(path + "/free")
+          #expect(contents.isEmpty)
+          fileSystem.gate.happen()
+          _ = try #require(outcome.take()).get()
+          #expect(becomesTrue { workers.state.withLock { $0.spare === reader } })
+        }
+        #expect(fileSystem.handed.withLock { $0 } == Array(repeating: true, count: 20))
+      }
+    }
+
+    /// A reader that was left alone gets another spare, to which it can hand over too.
+    @Test func readerThatWasLeftAloneGetsASpare() throws {
+      let fileSystem = BlockingFileSystem("free", "block-over1", "block-over2")
+      try withMount(fileSystem, threads: 3) { path, session in
+        let workers = try #require(session.state.withLock { $0.workers })
+        for _ in 0..<5 {
+          let outcomes = try ["/block-over1", "/block-over2"].map { name in
+            let isReplaced = try becomesTrue {
+              let contents = try Client.contents(path + "/free")
+              #expect(contents.isEmpty)
+              return workers.state.withLock { $0.spare != nil }
+            }
+            #expect(isReplaced)
+            let outcome = openOnThread(path + name)
+            #expect(fileSystem.arrived.wait())
+            return outcome
+          }
+          let contents = try Client.contents(path + "/free")
+          #expect(contents.isEmpty)
+          for _ in outcomes { fileSystem.gate.happen() }
+          for outcome in outcomes { _ = try #require(outcome.take()).get() }
+        }
+        #expect(fileSystem.handed.withLock { $0 } == Array(repeating: true, count: 10))
+      }
+    }
+
+    /// From another thread than the one that has read the request.
+    @Test func onlyTheReaderHandsOver() throws {
+      try withMount(MemoryFileSystem("free"), threads: 2) { path, session in
+        let workers = try #require(session.state.withLock { $0.workers })
+        #expect(!workers.handOver())
+        let contents = try Client.contents(path + "/free")
+        #expect(contents.isEmpty)
+      }
+    }
+
     @Test func manySessionsStartAndEnd() throws {
       for round in 0..<300 {
         try withMount(MemoryFileSystem("a"), threads: 1 + round % 3) { path, _ in
@@ -69,9 +134,9 @@ extension AllTests {
     }
 
     /// Looks again and again, for ten seconds at most.
-    private func becomesTrue(_ condition: () -> Bool) -> Bool {
+    private func becomesTrue(_ condition: () throws -> Bool) rethrows -> Bool {
       let deadline = DispatchTime.now() + .seconds(10)
-      while !condition() {
+      while try !condition() {
         if DispatchTime.now() > deadline { return false }
         sched_yield()
       }

@@ -11,14 +11,14 @@ import Testing
 
   private func isRunHere(ofSecrets: Bool = false) -> Bool {
     var hasRun = false
-    let isTaken = waiting.runHere(ofSecrets: ofSecrets) { hasRun = true }
+    let isTaken = waiting.runHere(ofSecrets: ofSecrets, nil) { hasRun = true }
     #expect(isTaken == hasRun)
     return isTaken
   }
 
   @Test func oneAtATime() {
     #expect(isRunHere())
-    let isTaken = waiting.runHere(ofSecrets: false) {
+    let isTaken = waiting.runHere(ofSecrets: false, nil) {
       #expect(!isRunHere() && !isRunHere(ofSecrets: true))
     }
     #expect(isTaken && isRunHere())
@@ -40,7 +40,7 @@ import Testing
   @Test func finishWaitsForIt() {
     let (began, mayEnd, isDone) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), Flag())
     Background.run { [waiting] in
-      _ = waiting.runHere(ofSecrets: false) {
+      _ = waiting.runHere(ofSecrets: false, nil) {
         began.signal()
         mayEnd.wait()
         isDone.value.withLock { $0 = true }

@@ -48,10 +48,8 @@ extension Pending {
     unsafe fuse_req_interrupted(request) != 0
   }
 
-  var hasUnreadRequest: Bool {
-    // SAFETY: self holds a reference to the connection.
-    unsafe connection._withUnsafeGuaranteedRef { $0.hasUnreadRequest }
-  }
+  // SAFETY: self holds a reference to the connection.
+  var reading: RequestReading { RequestReading(unsafe connection.takeUnretainedValue()) }
 
   /// Has `handler` called once if the caller is interrupted before the answer; perhaps before this returns.
   mutating func onInterrupt(_ handler: @escaping @Sendable () -> Void) {

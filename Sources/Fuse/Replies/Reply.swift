@@ -33,11 +33,8 @@ extension Reply where Answer: ~Copyable {
   /// In libfuse: `fuse_req_interrupted`.
   public var isInterrupted: Bool { pending.isInterrupted }
 
-  /// Whether the kernel has further requests of this session that no thread has read yet: poll(2) of the device.
-  ///
-  /// Where it has none, an operation that waits for a short time may wait on the thread that has read its request, which costs
-  /// less than another thread; one that waits for longer is replaced by the spare thread.
-  public var hasUnreadRequest: Bool { pending.hasUnreadRequest }
+  /// The reading of further requests, for an operation that is about to wait.
+  public var reading: RequestReading { pending.reading }
 
   /// Has `handler` called once if the caller is interrupted before the answer.
   ///

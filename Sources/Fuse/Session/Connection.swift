@@ -1,6 +1,7 @@
 import CFuse
 import Glibc
 import Platform
+import Synchronization
 
 /// libfuse's session, alive as long as a reply may be sent through it.
 ///
@@ -11,6 +12,7 @@ import Platform
 /// @unchecked: the pointer is written once, before any other thread can know of the object; libfuse locks the rest.
 @safe final class Connection: @unchecked Sendable {
   private(set) var session: OpaquePointer?
+  private let running = Mutex<Workers?>(nil)
 
   deinit {
     // SAFETY: the last reference to the connection is gone, so no request, no notifier and no loop uses the session.
@@ -19,6 +21,11 @@ import Platform
 }
 
 extension Connection {
+  /// The threads that read its requests; nil: it does not run.
+  var workers: Workers? { running.withLock { $0 } }
+
+  func setWorkers(_ workers: Workers?) { running.withLock { $0 = workers } }
+
   /// Makes the session; `host` is what each request will lead to.
   func open(options: [String], for host: Host) throws(SessionError) {
     var operations = kernelOperations

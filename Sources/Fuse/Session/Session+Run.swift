@@ -10,7 +10,9 @@ extension Session {
   public func run(threads: Int = 8) throws(SessionError) {
     let workers = Workers(connection, limit: threads)
     guard begin(workers) else { throw SessionError(.run, messages: [], errno: .EBUSY) }
+    connection.setWorkers(workers)
     let status = workers.run()
+    connection.setWorkers(nil)
     state.withLock { $0.workers = nil }
     guard status < 0 else { return }
     throw SessionError(.run, messages: [], errno: Errno(rawValue: -status))

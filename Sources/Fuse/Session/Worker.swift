@@ -46,6 +46,9 @@ extension Worker {
     unsafe shim_scrub(memory, received.pointee.used)
   }
 
+  /// Whether it is the calling thread.
+  var isCurrent: Bool { thread.withLock { $0 } == .current }
+
   var isBusy: Bool { turn.load(ordering: .sequentiallyConsistent) & 1 == 1 }
 
   /// Ends the wait in ``receive(_:)``.

@@ -8,11 +8,13 @@ import Synchronization
 /// processor: measured, an open, read and close took 36 to 50 µs with four such threads and 13 µs with one. So one
 /// thread reads, the reader, and answers what it has read. A second one, the spare, watches it only while there is
 /// work, and takes over when it is held up; a new spare is started then. The one that was held up leaves, or becomes
-/// the spare if there is none.
+/// the spare if there is none. A reader whose request is about to wait hands over itself, and becomes the spare afterwards.
 final class Workers: Sendable {
   struct State {
     var reader: Worker?
-    var hasSpare = false
+    var spare: Worker?
+    /// When the reader was left without a spare.
+    var alone: ContinuousClock.Instant?
     var count = 0
     var status: Int32 = 0
     var isDone = false
@@ -20,6 +22,8 @@ final class Workers: Sendable {
 
   /// How long a request may hold up the others before the spare takes over.
   static let patience = DispatchTimeInterval.milliseconds(4)
+  /// The same for a reader that has handed over: from then on, the next request gets another spare.
+  private static let patienceWithHandedOver = Duration.milliseconds(4)
   /// After so many looks without any work the spare goes to sleep.
   static let quietLooks = 8
 
@@ -28,6 +32,8 @@ final class Workers: Sendable {
   let state = Mutex(State())
   /// True while the spare sleeps until the reader wakes it.
   let isAsleep = Atomic<Bool>(false)
+  /// The reader has no spare, as that has become the reader.
+  let isAlone = Atomic<Bool>(false)
   let spareWakes = DispatchSemaphore(value: 0)
   let runnerWakes = DispatchSemaphore(value: 0)
 
@@ -46,7 +52,7 @@ extension Workers {
       reader.isReader.store(true, ordering: .releasing)
       guard start(reader, &state) else { return state.status = -Errno.EAGAIN.rawValue }
       state.reader = reader
-      state.hasSpare = limit > 1 && start(Worker(), &state)
+      if limit > 1 { startSpare(&state) }
     }
     while state.withLock({ $0.count > 0 }) {
       _ = runnerWakes.wait(timeout: connection.isExiting ? .now() + .milliseconds(2) : .distantFuture)
@@ -69,6 +75,17 @@ extension Workers {
     }
   }
 
+  private func startSpare(_ state: inout State) {
+    let spare = Worker()
+    setSpare(start(spare, &state) ? spare : nil, &state)
+  }
+
+  private func setSpare(_ spare: Worker?, _ state: inout State) {
+    state.spare = spare
+    state.alone = nil
+    isAlone.store(false, ordering: .relaxed)
+  }
+
   private func start(_ worker: Worker, _ state: inout State) -> Bool {
     guard ThreadID.start({ self.work(worker) }) else { return false }
     state.count += 1
@@ -82,7 +99,7 @@ extension Workers {
     repeat {
       if worker.isReader.load(ordering: .acquiring) {
         serve(worker)
-      } else if watchReader() {
+      } else if watchReader(worker) {
         takeOver(worker)
       }
     } while stays(worker)
@@ -95,8 +112,8 @@ extension Workers {
     state.withLock { state in
       if !state.isDone {
         if worker.isReader.load(ordering: .acquiring) { return true }
-        if !state.hasSpare {
-          state.hasSpare = true
+        if state.spare == nil {
+          setSpare(worker, &state)
           return true
         }
       }
@@ -119,6 +136,7 @@ extension Workers {
       }
       guard status > 0 else { return finish(status) }
       worker.turn.add(1, ordering: .sequentiallyConsistent)
+      if isAlone.load(ordering: .relaxed) { replaceSpare() }
       wakeSpare()
       worker.process(connection)
       // No other thread changes it, and nothing is looked at after it.
@@ -141,17 +159,49 @@ extension Workers {
 }
 
 extension Workers {
-  /// Watches the reader while it works; true when it is held up, false when all is over.
-  private func watchReader() -> Bool {
+  /// The reader, in the middle of a request that is about to wait, has the spare read in its place. Returns false where there is none, or the calling
+  /// thread is not the reader.
+  func handOver() -> Bool {
+    let isDone = state.withLock { state -> Bool in
+      guard !state.isDone, let reader = state.reader, let spare = state.spare, reader.isCurrent else {
+        return false
+      }
+      reader.isReader.store(false, ordering: .releasing)
+      spare.isReader.store(true, ordering: .releasing)
+      setSpare(nil, &state)
+      (state.reader, state.alone) = (spare, .now)
+      isAlone.store(true, ordering: .relaxed)
+      return true
+    }
+    guard isDone else { return false }
+    isAsleep.store(false, ordering: .sequentiallyConsistent)
+    spareWakes.signal()
+    return true
+  }
+
+  /// The one that has handed over is still held up: the reader gets another spare.
+  private func replaceSpare() {
+    state.withLock { state in
+      guard let alone = state.alone, alone + Self.patienceWithHandedOver < .now else { return }
+      if state.count < limit { startSpare(&state) }
+    }
+  }
+
+  /// Watches the reader while it works; true when it is held up, false when all is over, or this thread has become the reader.
+  private func watchReader(_ worker: Worker) -> Bool {
     var last = readerTurn
     var quiet = 0
     while !state.withLock({ $0.isDone }) {
+      var wasWoken = false
       if quiet < Self.quietLooks {
-        _ = spareWakes.wait(timeout: .now() + Self.patience)
+        wasWoken = spareWakes.wait(timeout: .now() + Self.patience) == .success
       } else {
         sleep(since: last)
         quiet = 0
       }
+      if worker.isReader.load(ordering: .acquiring) { return false }
+      // Less time has passed.
+      if wasWoken { continue }
       let turn = readerTurn
       if turn == last, turn & 1 == 1 { return true }
       quiet = turn == last ? quiet + 1 : 0
@@ -179,10 +229,13 @@ extension Workers {
 
   private func takeOver(_ worker: Worker) {
     state.withLock { state in
+      // The reader has handed over just now.
+      guard state.reader !== worker else { return }
       state.reader?.isReader.store(false, ordering: .releasing)
       worker.isReader.store(true, ordering: .releasing)
       state.reader = worker
-      state.hasSpare = state.count < limit && start(Worker(), &state)
+      setSpare(nil, &state)
+      if state.count < limit { startSpare(&state) }
     }
   }
 }

@@ -19,6 +19,12 @@ extension KernelCache {
     }
   }
 
+  /// An entry with the attributes that its node has now. It counts as the lookup of the one before.
+  func renewed(_ entry: Entry, of node: Node, for caller: Caller) throws(StoreError) -> Entry {
+    let (attributes, timeout) = try attributes(of: node, for: caller)
+    return Entry(node, attributes, timeout: timeout, nameTimeout: Self.nameTimeout)
+  }
+
   /// The entry of a node that the kernel has asked to be made. The kernel takes the attributes of such a reply even where
   /// it has dropped them meanwhile, so it does not keep them.
   func newEntry(of node: Node, for caller: Caller) throws(StoreError) -> Entry {

@@ -112,6 +112,20 @@ extension KernelCache {
     (cachedReaders.withLock { $0[node.number] })?.contains(where: \.handle.isOutdated) ?? false
   }
 
+  /// Whether a reply with an entry would end reads through the page cache: see `endsReads(of:at:)`.
+  func endsReads(_ entry: Entry) -> Bool {
+    // A size that the kernel may keep is that of all readers.
+    guard entry.attributesTimeout == 0, let node = tree.node(entry.node.rawValue) else { return false }
+    return endsReads(of: node, at: entry.attributes.size)
+  }
+
+  /// Whether the file's readers through the page cache have a value of another size: the kernel takes over the size of each reply, and a read that is under way
+  /// ends there.
+  func endsReads(of node: Node, at size: Int) -> Bool {
+    let readers = cachedReaders.withLock { $0[node.number] } ?? []
+    return readers.contains { $0.handle.snapshotSize != size }
+  }
+
   /// Whether a file is read through the page cache now.
   func isRead(_ node: Node) -> Bool { pages.withLock { $0.isRead(node.number) } }
 

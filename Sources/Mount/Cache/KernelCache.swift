@@ -24,9 +24,8 @@ import Tree
 /// 4. Pages of a setting, by the open that serves another value: it does not let the kernel keep them.
 /// 5. Pages of a secret, when the mapping program closes the file, and when the keychain is locked.
 ///
-/// One case is left in which a read ends at the size of another value: while a read of an older value is under way, another
-/// program looks up the file, opens it with O_CREAT, asks for its status or sets its times, mode or type, and the kernel
-/// takes over the size of the stored value from the reply.
+/// A reply with attributes whose size is not that of the file's readers through the page cache, as that of a newer value, or of one that its caller has written
+/// and not closed, waits until they are closed, but for 10 ms at most: the kernel takes over the size, and a read under way would end there.
 ///
 /// Names are never dropped before their second is over: for that the kernel takes the directory's lock, and a process that
 /// is killed while it waits for it would never be gone. One that uses a name that was removed elsewhere gets ESTALE, and

@@ -9,24 +9,56 @@ extension TreeFileSystem {
   public func getattr(
     _ node: NodeID, handle: FileHandle?, request: Request, reply: consuming AttributesReply
   ) {
+    let (caller, file) = (request.caller, handle.map(OpenFiles.file))
     do throws(StoreError) {
       let node = try self.node(node)
       cache.readOn(node)
-      var (attributes, timeout) = try cache.attributes(of: node, for: request.caller)
-      // The kernel asks for the sake of a read: that ends where the reader's own value ends.
-      if let size = handle.flatMap({ snapshotSize($0, of: node) }), size != attributes.size {
-        (attributes.size, timeout) = (size, 0)
+      let present = try attributes(of: node, file, caller)
+      answer(reply, of: node, present) { [self] () throws(StoreError) in
+        try attributes(of: node, file, caller)
       }
-      reply.succeed(attributes, timeout: timeout)
     } catch {
       fail(reply, error, .found(node))
     }
   }
 
-  private func snapshotSize(_ handle: FileHandle, of node: Node) -> Int? {
-    guard !node.isDirectory else { return nil }
-    let reader = OpenFiles.file(handle).handle
-    return reader.hasSnapshot ? reader.snapshotSize : nil
+  private func attributes(
+    of node: Node, _ file: OpenFile?, _ caller: Caller
+  ) throws(StoreError) -> (Attributes, timeout: Double) {
+    let (attributes, timeout) = try cache.attributes(of: node, for: caller)
+    // The kernel asks for the sake of a read: that ends where the reader's own value ends.
+    guard let size = file.flatMap({ snapshotSize($0, of: node) }), size != attributes.size else {
+      return (attributes, timeout)
+    }
+    var ofReader = attributes
+    ofReader.size = size
+    return (ofReader, 0)
+  }
+
+  /// Answers with attributes of a file. Where their size would end reads of another value through the page cache, it waits for these, but for 10 ms at most,
+  /// and then answers with those that `renewed` returns.
+  private func answer(
+    _ reply: consuming AttributesReply, of node: Node, _ present: (attributes: Attributes, timeout: Double),
+    _ renewed: @escaping @Sendable () throws(StoreError) -> (Attributes, timeout: Double)
+  ) {
+    guard present.timeout == 0, cache.endsReads(of: node, at: present.attributes.size) else {
+      return _ = reply.succeed(present.attributes, timeout: present.timeout)
+    }
+    let parked = reply.park { _ in }
+    cache.whenUnread(node) { [self] in
+      guard let reply = parked.claim() else { return }
+      do throws(StoreError) {
+        let (attributes, timeout) = try renewed()
+        reply.succeed(attributes, timeout: timeout)
+      } catch {
+        fail(reply, error, .found(NodeID(rawValue: node.number)))
+      }
+    }
+  }
+
+  private func snapshotSize(_ file: OpenFile, of node: Node) -> Int? {
+    guard !node.isDirectory, file.handle.hasSnapshot else { return nil }
+    return file.handle.snapshotSize
   }
 
   /// SETATTR: truncate(2), chmod(2), utimensat(2). EPERM for another owner or group than the user's.
@@ -57,16 +89,20 @@ extension TreeFileSystem {
     _ node: NodeID, _ changes: AttributeChanges, _ file: OpenFile?, _ caller: Caller, _ permit: Permit?,
     _ reply: consuming AttributesReply
   ) {
-    let work: @Sendable () throws(StoreError) -> (Attributes, Double) = { [self] () throws(StoreError) in
+    let work: @Sendable () throws(StoreError) -> (node: Node, Attributes) = { [self] () throws(StoreError) in
       let node = try self.node(node)
       if let size = changes.size { try resize(node, file, to: size, by: caller, permit) }
       try tree.setTimes(
         accessed: changes.accessTime?.time, modified: changes.modificationTime?.time, of: node)
+      return (node, try cache.attributes(of: node, for: caller).0)
+    }
+    performAsync(reply, of: .node(node), work) { [self] reply, result in
       // For this moment only: the kernel can't apply an invalidation to this answer while it is under way, as it
       // does to others, and a size that is too small would cut off the next reader.
-      return (try cache.attributes(of: node, for: caller).0, 0)
+      answer(reply, of: result.node, (result.1, 0)) { [self] () throws(StoreError) in
+        (try cache.attributes(of: result.node, for: caller).0, 0)
+      }
     }
-    performAsync(reply, of: .node(node), work) { reply, result in reply.succeed(result.0, timeout: result.1) }
   }
 
   private func resize(

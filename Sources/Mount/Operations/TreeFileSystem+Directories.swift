@@ -68,6 +68,16 @@ extension TreeFileSystem {
       }
       // Gone since the directory was opened: nothing is lost by leaving it out.
       guard let entry = try? cache.entry(of: tree.node(of: line), for: request.caller) else { continue }
+      if cache.endsReads(entry) {
+        // The kernel looks it up if it needs it, and that waits for the readers.
+        forget(entry.node, lookups: 1)
+        let kind: FileKind = line.isDirectory ? .directory : .file
+        guard
+          reply.addName(
+            line.name.utf8.span, inode: entry.node.rawValue, kind: kind, nextOffset: index + 1)
+        else { break }
+        continue
+      }
       guard reply.add(line.name.utf8.span, entry: entry, nextOffset: index + 1) else {
         forget(entry.node, lookups: 1)
         break

@@ -18,25 +18,44 @@ extension TreeFileSystem: FileSystem {
       try cache.entry(of: tree.child(of: node(parent), named: name), for: caller)
     }
     guard !mayBlock(lookingIn: parent) else {
-      return performAsync(reply, of: .entry(name, in: parent), look) { reply, entry in
-        reply.succeed(entry)
+      return performAsync(reply, of: .entry(name, in: parent), look) { [self] reply, entry in
+        answer(reply, entry, caller)
       } onAbandoned: { [self] in
         forget($0.node, lookups: 1)
       }
     }
     do throws(StoreError) {
-      reply.succeed(try look())
+      let entry = try look()
+      answer(reply, entry, caller)
     } catch {
       guard tree.asksForNames(in: parent.rawValue, name, by: caller) else {
         return fail(reply, error, .entry(name, in: parent))
       }
       unlock(reply, of: .entry(name, in: parent), after: error, by: caller) { [self] reply in
         // Its items may not all have been read yet.
-        performAsync(reply, of: .entry(name, in: parent), look) { reply, entry in
-          reply.succeed(entry)
+        performAsync(reply, of: .entry(name, in: parent), look) { [self] reply, entry in
+          answer(reply, entry, caller)
         } onAbandoned: { [self] in
           forget($0.node, lookups: 1)
         }
+      }
+    }
+  }
+
+  /// Answers a lookup, as GETATTR is answered: a size that would end reads of another value through the page cache waits for these, but for 10 ms at most.
+  private func answer(_ reply: consuming EntryReply, _ entry: Entry, _ caller: Caller) {
+    guard cache.endsReads(entry), let node = tree.node(entry.node.rawValue) else {
+      return _ = reply.succeed(entry)
+    }
+    let parked = reply.park { _ in }
+    cache.whenUnread(node) { [self] in
+      guard let reply = parked.claim() else { return forget(entry.node, lookups: 1) }
+      do throws(StoreError) {
+        let entry = try cache.renewed(entry, of: node, for: caller)
+        reply.succeed(entry)
+      } catch {
+        forget(entry.node, lookups: 1)
+        fail(reply, error, .found(entry.node))
       }
     }
   }
