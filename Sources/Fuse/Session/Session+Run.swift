@@ -6,7 +6,7 @@ extension Session {
   ///
   /// Blocks the calling thread, which itself answers nothing. One thread does; when a request holds it up for some
   /// milliseconds another takes over, up to `threads` of them. So an operation that blocks now and then does not freeze
-  /// the mount, but one that waits for a person must park its reply. Idle, there are two threads, both asleep.
+  /// the mount, but one that waits for a person must park its reply. Idle, there are two or three threads, all asleep.
   public func run(threads: Int = 8) throws(SessionError) {
     let workers = Workers(connection, limit: threads)
     guard begin(workers) else { throw SessionError(.run, messages: [], errno: .EBUSY) }

@@ -1,4 +1,5 @@
 import CFuse
+import Dispatch
 import Glibc
 import Platform
 import Synchronization
@@ -11,6 +12,9 @@ import Synchronization
   let isReader = Atomic<Bool>(false)
   /// Moves on when a request has been read and when it has been handled: odd in between.
   let turn = Atomic<UInt64>(0)
+  /// Wakes it while it is the spare: the reader has work, it has become the reader, or all is over. Its own, as the one that was the spare before may not
+  /// have woken yet.
+  let wakes = DispatchSemaphore(value: 0)
   private let thread = Mutex<ThreadID?>(nil)
   /// Behind a pointer: each use of a stored variable would be checked for exclusive access while it runs.
   private let received: UnsafeMutablePointer<Received>

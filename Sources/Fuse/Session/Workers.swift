@@ -8,13 +8,14 @@ import Synchronization
 /// processor: measured, an open, read and close took 36 to 50 µs with four such threads and 13 µs with one. So one
 /// thread reads, the reader, and answers what it has read. A second one, the spare, watches it only while there is
 /// work, and takes over when it is held up; a new spare is started then. The one that was held up leaves, or becomes
-/// the spare if there is none. A reader whose request is about to wait hands over itself, and becomes the spare afterwards.
+/// the spare if there is none. A reader whose request is about to wait hands over itself. Then the reserve is the next spare, which is the one that has
+/// handed over before: so there are three threads from the first time on.
 final class Workers: Sendable {
   struct State {
     var reader: Worker?
     var spare: Worker?
-    /// When the reader was left without a spare.
-    var alone: ContinuousClock.Instant?
+    /// It sleeps until it is the spare.
+    var reserve: Worker?
     var count = 0
     var status: Int32 = 0
     var isDone = false
@@ -22,19 +23,16 @@ final class Workers: Sendable {
 
   /// How long a request may hold up the others before the spare takes over.
   static let patience = DispatchTimeInterval.milliseconds(4)
-  /// The same for a reader that has handed over: from then on, the next request gets another spare.
-  private static let patienceWithHandedOver = Duration.milliseconds(4)
   /// After so many looks without any work the spare goes to sleep.
   static let quietLooks = 8
 
   let connection: Connection
   let limit: Int
   let state = Mutex(State())
-  /// True while the spare sleeps until the reader wakes it.
+  /// True while the spare may sleep until the reader wakes it.
   let isAsleep = Atomic<Bool>(false)
-  /// The reader has no spare, as that has become the reader.
+  /// The reader has no spare: no further thread could be started.
   let isAlone = Atomic<Bool>(false)
-  let spareWakes = DispatchSemaphore(value: 0)
   let runnerWakes = DispatchSemaphore(value: 0)
 
   init(_ connection: Connection, limit: Int) {
@@ -52,7 +50,7 @@ extension Workers {
       reader.isReader.store(true, ordering: .releasing)
       guard start(reader, &state) else { return state.status = -Errno.EAGAIN.rawValue }
       state.reader = reader
-      if limit > 1 { startSpare(&state) }
+      replaceSpare(&state)
     }
     while state.withLock({ $0.count > 0 }) {
       _ = runnerWakes.wait(timeout: connection.isExiting ? .now() + .milliseconds(2) : .distantFuture)
@@ -75,15 +73,19 @@ extension Workers {
     }
   }
 
-  private func startSpare(_ state: inout State) {
-    let spare = Worker()
-    setSpare(start(spare, &state) ? spare : nil, &state)
+  /// The spare has become the reader: the reserve is the spare now, or a new thread.
+  private func replaceSpare(_ state: inout State) {
+    state.spare = state.reserve ?? startSpare(&state)
+    state.reserve = nil
+    isAlone.store(state.spare == nil, ordering: .relaxed)
+    // The reserve sleeps on, until the reader has work.
+    isAsleep.store(true, ordering: .sequentiallyConsistent)
   }
 
-  private func setSpare(_ spare: Worker?, _ state: inout State) {
-    state.spare = spare
-    state.alone = nil
-    isAlone.store(false, ordering: .relaxed)
+  private func startSpare(_ state: inout State) -> Worker? {
+    guard state.count < limit else { return nil }
+    let spare = Worker()
+    return start(spare, &state) ? spare : nil
   }
 
   private func start(_ worker: Worker, _ state: inout State) -> Bool {
@@ -99,21 +101,31 @@ extension Workers {
     repeat {
       if worker.isReader.load(ordering: .acquiring) {
         serve(worker)
-      } else if watchReader(worker) {
-        takeOver(worker)
+      } else if isReserve(worker) {
+        worker.wakes.wait()
+      } else if let turn = watchReader(worker) {
+        takeOver(worker, at: turn)
       }
     } while stays(worker)
     worker.end()
     runnerWakes.signal()
   }
 
-  /// Whether the thread goes on: as the reader, or as the spare.
+  private func isReserve(_ worker: Worker) -> Bool { state.withLock { $0.reserve === worker } }
+
+  /// Whether the thread goes on: as the reader, as the spare, or as the reserve.
   private func stays(_ worker: Worker) -> Bool {
     state.withLock { state in
       if !state.isDone {
         if worker.isReader.load(ordering: .acquiring) { return true }
+        if state.spare === worker || state.reserve === worker { return true }
         if state.spare == nil {
-          setSpare(worker, &state)
+          state.spare = worker
+          isAlone.store(false, ordering: .relaxed)
+          return true
+        }
+        if state.reserve == nil {
+          state.reserve = worker
           return true
         }
       }
@@ -136,7 +148,7 @@ extension Workers {
       }
       guard status > 0 else { return finish(status) }
       worker.turn.add(1, ordering: .sequentiallyConsistent)
-      if isAlone.load(ordering: .relaxed) { replaceSpare() }
+      if isAlone.load(ordering: .relaxed) { replaceMissingSpare() }
       wakeSpare()
       worker.process(connection)
       // No other thread changes it, and nothing is looked at after it.
@@ -145,16 +157,19 @@ extension Workers {
   }
 
   private func finish(_ status: Int32) {
-    state.withLock { state in
+    let sleepers = state.withLock { state in
       if !connection.isExiting { state.status = status }
       state.isDone = true
+      return [state.spare, state.reserve]
     }
-    spareWakes.signal()
+    for sleeper in sleepers { sleeper?.wakes.signal() }
   }
 
   private func wakeSpare() {
     guard isAsleep.load(ordering: .sequentiallyConsistent) else { return }
-    if isAsleep.exchange(false, ordering: .sequentiallyConsistent) { spareWakes.signal() }
+    guard isAsleep.exchange(false, ordering: .sequentiallyConsistent) else { return }
+    // Where the spare has become the reader meanwhile, it has got its own signal, and this one is another spare's, which only looks once more.
+    state.withLock { $0.spare }?.wakes.signal()
   }
 }
 
@@ -162,56 +177,53 @@ extension Workers {
   /// The reader, in the middle of a request that is about to wait, has the spare read in its place. Returns false where there is none, or the calling
   /// thread is not the reader.
   func handOver() -> Bool {
-    let isDone = state.withLock { state -> Bool in
+    let next = state.withLock { state -> Worker? in
       guard !state.isDone, let reader = state.reader, let spare = state.spare, reader.isCurrent else {
-        return false
+        return nil
       }
       reader.isReader.store(false, ordering: .releasing)
       spare.isReader.store(true, ordering: .releasing)
-      setSpare(nil, &state)
-      (state.reader, state.alone) = (spare, .now)
-      isAlone.store(true, ordering: .relaxed)
-      return true
+      state.reader = spare
+      replaceSpare(&state)
+      return spare
     }
-    guard isDone else { return false }
-    isAsleep.store(false, ordering: .sequentiallyConsistent)
-    spareWakes.signal()
-    return true
+    next?.wakes.signal()
+    return next != nil
   }
 
-  /// The one that has handed over is still held up: the reader gets another spare.
-  private func replaceSpare() {
-    state.withLock { state in
-      guard let alone = state.alone, alone + Self.patienceWithHandedOver < .now else { return }
-      if state.count < limit { startSpare(&state) }
-    }
+  private func replaceMissingSpare() {
+    state.withLock { if $0.spare == nil { replaceSpare(&$0) } }
   }
 
-  /// Watches the reader while it works; true when it is held up, false when all is over, or this thread has become the reader.
-  private func watchReader(_ worker: Worker) -> Bool {
+  /// Watches the reader while it works. Returns its turn when it is held up; nil when all is over, or this thread has become the reader.
+  private func watchReader(_ worker: Worker) -> UInt64? {
     var last = readerTurn
     var quiet = 0
     while !state.withLock({ $0.isDone }) {
       var wasWoken = false
       if quiet < Self.quietLooks {
-        wasWoken = spareWakes.wait(timeout: .now() + Self.patience) == .success
+        wasWoken = worker.wakes.wait(timeout: .now() + Self.patience) == .success
       } else {
-        sleep(since: last)
+        sleep(worker, since: last)
         quiet = 0
       }
-      if worker.isReader.load(ordering: .acquiring) { return false }
+      if worker.isReader.load(ordering: .acquiring) {
+        // It may have taken the mark for its own, and there is another spare.
+        isAsleep.store(true, ordering: .sequentiallyConsistent)
+        return nil
+      }
       // Less time has passed.
       if wasWoken { continue }
       let turn = readerTurn
-      if turn == last, turn & 1 == 1 { return true }
+      if turn == last, turn & 1 == 1 { return turn }
       quiet = turn == last ? quiet + 1 : 0
       last = turn
     }
-    return false
+    return nil
   }
 
   /// Sleeps until the next request, unless one has come since.
-  private func sleep(since turn: UInt64) {
+  private func sleep(_ worker: Worker, since turn: UInt64) {
     isAsleep.store(true, ordering: .sequentiallyConsistent)
     // The reader first moves its turn and then looks whether we sleep; we do it the other way round, so one sees the
     // other. The one who sets the mark back owes, or is owed, no signal.
@@ -220,22 +232,23 @@ extension Workers {
     {
       return
     }
-    spareWakes.wait()
+    worker.wakes.wait()
   }
 
   private var readerTurn: UInt64 {
     state.withLock { $0.reader?.turn.load(ordering: .sequentiallyConsistent) ?? 0 }
   }
 
-  private func takeOver(_ worker: Worker) {
+  private func takeOver(_ worker: Worker, at turn: UInt64) {
     state.withLock { state in
-      // The reader has handed over just now.
-      guard state.reader !== worker else { return }
-      state.reader?.isReader.store(false, ordering: .releasing)
+      // The reader has gone on just now, or has handed over.
+      guard let reader = state.reader, reader !== worker,
+        reader.turn.load(ordering: .sequentiallyConsistent) == turn
+      else { return }
+      reader.isReader.store(false, ordering: .releasing)
       worker.isReader.store(true, ordering: .releasing)
       state.reader = worker
-      setSpare(nil, &state)
-      if state.count < limit { startSpare(&state) }
+      replaceSpare(&state)
     }
   }
 }

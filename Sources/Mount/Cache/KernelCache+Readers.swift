@@ -123,7 +123,7 @@ extension KernelCache {
   /// ends there.
   func endsReads(of node: Node, at size: Int) -> Bool {
     let readers = cachedReaders.withLock { $0[node.number] } ?? []
-    return readers.contains { $0.handle.snapshotSize != size }
+    return readers.contains { $0.handle.snapshotSize.map { $0 != size } ?? false }
   }
 
   /// Whether a file is read through the page cache now.

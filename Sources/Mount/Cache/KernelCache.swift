@@ -24,7 +24,7 @@ import Tree
 /// 4. Pages of a setting, by the open that serves another value: it does not let the kernel keep them.
 /// 5. Pages of a secret, when the mapping program closes the file, and when the keychain is locked.
 ///
-/// A reply with attributes whose size is not that of the file's readers through the page cache, as that of a newer value, or of one that its caller has written
+/// A reply to a lookup, or with attributes, whose size is not that of the file's readers through the page cache, as that of a newer value, or of one that its caller has written
 /// and not closed, waits until they are closed, but for 10 ms at most: the kernel takes over the size, and a read under way would end there.
 ///
 /// Names are never dropped before their second is over: for that the kernel takes the directory's lock, and a process that

@@ -76,7 +76,8 @@ package struct OpenedPath {
 
   /// - Throws: `Failure` where the two are settings of mounts that may show other ones: nothing moves between these.
   package func requireSameSettings(as other: OpenedPath) throws {
-    guard !path.needsKeychain, session.settingsMount != other.session.settingsMount else { return }
+    guard !path.needsKeychain, !other.path.needsKeychain, session.settingsMount != other.session.settingsMount
+    else { return }
     throw Failure(
       other.path.string,
       "the two paths are in mounts that may show other settings; give both in one mount, or copy the files with cp(1)"
@@ -140,7 +141,7 @@ extension OpenedPath {
   private static func otherSettings(than mount: String?, for path: TreePath) throws -> String? {
     guard let mount, path.components.first == "defaults" else { return nil }
     let runtime = try StoragePaths.ofMount().runtime
-    guard let present = MountRegistration.newest(in: runtime), present.path != mount,
+    guard let present = MountRegistration.ofSettings(in: runtime), present.path != mount,
       let named = MountRegistration.named(mount, in: runtime)
     else { return nil }
     return named.hasRemoteSettings || present.hasRemoteSettings ? mount : nil
