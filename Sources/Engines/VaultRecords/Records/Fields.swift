@@ -54,8 +54,13 @@ package struct FieldWriter {
 
   /// An integer without tag and length.
   package mutating func put<Integer: FixedWidthInteger & UnsignedInteger>(raw integer: Integer) {
-    for byte in 1...Integer.bitWidth / 8 {
-      bytes.append(UInt8(truncatingIfNeeded: integer >> Integer(Integer.bitWidth - 8 * byte)))
+    put(UInt64(truncatingIfNeeded: integer), bytes: Integer.bitWidth / 8)
+  }
+
+  /// Of one type: arithmetic on a type that is known to the caller alone takes longer.
+  private mutating func put(_ integer: UInt64, bytes count: Int) {
+    for byte in 1...count {
+      bytes.append(UInt8(truncatingIfNeeded: integer >> UInt64(8 * (count - byte))))
     }
   }
 }
@@ -121,9 +126,10 @@ package struct Field: ~Escapable {
 
   /// The bytes as an integer of as many, big-endian.
   fileprivate func value<Integer: FixedWidthInteger & UnsignedInteger>(_ type: Integer.Type) -> Integer {
-    var value: Integer = 0
-    for index in bytes.indices { value = value << 8 | Integer(truncatingIfNeeded: bytes[index]) }
-    return value
+    // Arithmetic on a type that is known to the caller alone takes longer.
+    var value: UInt64 = 0
+    for index in bytes.indices { value = value << 8 | UInt64(bytes[index]) }
+    return Integer(truncatingIfNeeded: value)
   }
 
   package func string() throws(StoreError) -> ExactString {
