@@ -7,7 +7,7 @@ struct ImportJournalFile: ~Copyable {
   private let folder: String
   private let lock: Descriptor
 
-  private static func path(_ folder: String) -> String { folder + "/import.journal" }
+  static func path(_ folder: String) -> String { folder + "/import.journal" }
 
   static func exists(in folder: String) -> Bool {
     Files.exists(path(folder))

@@ -20,6 +20,9 @@ public enum ImportRecovery {
   /// Whether there is something to recover: one system call.
   public static func isNeeded(state folder: String) -> Bool { ImportJournalFile.exists(in: folder) }
 
+  /// The file that says what has to be taken back. Where it is moved away, what the import has changed stays.
+  public static func journal(state folder: String) -> String { ImportJournalFile.path(folder) }
+
   /// `keychain` is asked for only if items were part of the import.
   public static func run(
     state folder: String, settings: SettingsStore, keychain: () throws -> KeychainStore?

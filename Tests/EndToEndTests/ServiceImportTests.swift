@@ -114,7 +114,9 @@ import Testing
       let output = try importing.finish(within: .seconds(120))
       #expect(output.status == 1 && output.text.contains("part of it is imported"), "\(output)")
       let waiting = try world.sh("keyhole ls defaults", within: .seconds(60))
-      #expect(waiting.error.contains("can't be taken back yet"), "\(waiting)")
+      #expect(
+        waiting.error.contains("can't be taken back yet") && waiting.error.contains("import.journal away"),
+        "\(waiting)")
       try bus.startKeyring()
       let after = try world.sh(Self.state + "keyhole ls > /dev/null; state", within: .seconds(60))
       #expect(after.text == "old\n0\n" && after.error.contains("was taken back"), "\(after)")

@@ -90,7 +90,7 @@ package struct Stores {
         KeychainStore(engine: $0)
       }
     }
-    guard let message = outcome.message else { return }
+    guard let message = outcome.message(journal: ImportRecovery.journal(state: places.state)) else { return }
     StandardError.write("keyhole: \(message.escapedForTerminal)\n")
   }
 
@@ -150,8 +150,8 @@ package struct Stores {
 }
 
 extension ImportRecovery.Outcome {
-  /// For people; nil: there was nothing to do.
-  fileprivate var message: String? {
+  /// For people; nil: there was nothing to do. `journal`: the path of the import's journal.
+  fileprivate func message(journal: String) -> String? {
     switch self {
     case .nothing, .finished: nil
     case .takenBack(let replaced) where replaced.isEmpty:
@@ -159,7 +159,8 @@ extension ImportRecovery.Outcome {
     case .takenBack(let replaced):
       "an import that was cut short was taken back; some of these items may hold what it brought: "
         + replaced.joined(separator: ", ")
-    case .waiting(let error): "an import that was cut short can't be taken back yet: \(error.message)"
+    case .waiting(let error):
+      "an import that was cut short can't be taken back yet: \(error.message). The next command tries it again; to keep what the import has changed instead, move \(journal) away"
     }
   }
 }
