@@ -54,10 +54,12 @@ package struct FieldWriter {
 
   /// An integer without tag and length.
   package mutating func put<Integer: FixedWidthInteger & UnsignedInteger>(raw integer: Integer) {
-    put(UInt64(truncatingIfNeeded: integer), bytes: Integer.bitWidth / 8)
+    let count = Integer.bitWidth / 8
+    if count > 8 { put(UInt64(truncatingIfNeeded: integer >> 64), bytes: count - 8) }
+    put(UInt64(truncatingIfNeeded: integer), bytes: min(count, 8))
   }
 
-  /// Of one type: arithmetic on a type that is known to the caller alone takes longer.
+  /// The lowest bytes. Of one type: arithmetic on a type that is known to the caller alone takes longer.
   private mutating func put(_ integer: UInt64, bytes count: Int) {
     for byte in 1...count {
       bytes.append(UInt8(truncatingIfNeeded: integer >> UInt64(8 * (count - byte))))
@@ -127,9 +129,13 @@ package struct Field: ~Escapable {
   /// The bytes as an integer of as many, big-endian.
   fileprivate func value<Integer: FixedWidthInteger & UnsignedInteger>(_ type: Integer.Type) -> Integer {
     // Arithmetic on a type that is known to the caller alone takes longer.
-    var value: UInt64 = 0
-    for index in bytes.indices { value = value << 8 | UInt64(bytes[index]) }
-    return Integer(truncatingIfNeeded: value)
+    var (high, low): (UInt64, UInt64) = (0, 0)
+    for index in bytes.indices {
+      high = high << 8 | low >> 56
+      low = low << 8 | UInt64(bytes[index])
+    }
+    guard Integer.bitWidth > 64 else { return Integer(truncatingIfNeeded: low) }
+    return Integer(truncatingIfNeeded: high) << 64 | Integer(truncatingIfNeeded: low)
   }
 
   package func string() throws(StoreError) -> ExactString {
