@@ -44,7 +44,11 @@ extension TreeFileSystem {
       case .failure(let error): fail(reply, error, subject)
       }
     }
-    if mayStay, waiting.runHere(ofSecrets: isOfSecrets, reading, perform) { return }
+    let isRun =
+      mayStay
+      && waiting.runHere(
+        ofSecrets: isOfSecrets, hasOthers: { reading.hasUnreadRequest }, handOver: reading.handOver, perform)
+    guard !isRun else { return }
     if !waiting.run(cause, perform), let reply = parked.claim() { fail(reply, .tooManyOpen, subject) }
   }
 

@@ -1,5 +1,4 @@
 import Dispatch
-import Fuse
 import Platform
 import Store
 import Synchronization
@@ -37,11 +36,13 @@ final class WaitingOperations: Sendable {
   /// To wait for another thread takes longer than most changes of a setting. Where other requests are there, or the last operation of its kind was not short, the
   /// spare thread reads on in place of this one. A thread that is held up otherwise is replaced after some milliseconds; so that there is always another
   /// one, only one operation at a time is run so.
-  func runHere(ofSecrets: Bool, _ reading: RequestReading?, _ work: () -> Void) -> Bool {
+  /// `hasOthers`: whether there are requests that no thread has read yet. `handOver` has the spare read on, and returns false where it can't.
+  func runHere(
+    ofSecrets: Bool, hasOthers: () -> Bool, handOver: () -> Bool, _ work: () -> Void
+  ) -> Bool {
     guard !isRunningHere.exchange(true, ordering: .acquiring) else { return false }
     let time = ofSecrets ? timeOfSecrets.load(ordering: .relaxed) : timeOfSettings.load(ordering: .relaxed)
-    let isQuiet = time < Self.shortTime && reading?.hasUnreadRequest != true
-    guard isQuiet || reading?.handOver() == true else {
+    guard time < Self.shortTime && !hasOthers() || handOver() else {
       isRunningHere.store(false, ordering: .releasing)
       return false
     }

@@ -31,7 +31,7 @@ import Testing
 
   /// The servers were given back what they had before: EROFS on each machine until a person accepts that there.
   @Test func restoredSnapshotIsReadOnlyUntilItIsAccepted() async throws {
-    try await withTwoMounts { machines, one, other in
+    try await withTwoClusterMounts(servers: 3) { machines, one, other in
       let nodes = machines.nodes
       try Self.fill(one)
       // The snapshot is of one server, which has all that was stored once it has answered this.

@@ -70,7 +70,7 @@ import Testing
   @Test(arguments: [true, false]) func writeOfALeaderWithoutAQuorumIsThereOnceOrNever(_ isKept: Bool)
     async throws
   {
-    try await withTwoMounts { machines, one, other in
+    try await withTwoClusterMounts(servers: 3) { machines, one, other in
       let nodes = machines.nodes
       try Self.prepare(one, other)
       let heads = "/keyhole/1/team/s/head/"
@@ -120,7 +120,7 @@ import Testing
 
   /// A server that ends in order says so to its clients (GOAWAY), and answers what it has begun.
   @Test func serversThatEndInOrderLoseNoWrite() async throws {
-    try await withTwoMounts { machines, one, other in
+    try await withTwoClusterMounts(servers: 3) { machines, one, other in
       let nodes = machines.nodes
       try Self.prepare(one, other)
       let apart = ThreadApart()
@@ -176,7 +176,7 @@ import Testing
 
   /// Writes go on with the other servers.
   @Test(arguments: [true, false]) func leaderThatFailsIsReplaced(_ isKilled: Bool) async throws {
-    try await withTwoMounts { machines, one, other in
+    try await withTwoClusterMounts(servers: 3) { machines, one, other in
       let nodes = machines.nodes
       try Self.prepare(one, other)
       let leader = try nodes.leader()
@@ -232,7 +232,7 @@ import Testing
 
   /// Each call ends in time; settings are read on; what was refused is never there, and all mounts show the same of the rest.
   @Test func withoutAQuorumCallsEndInTimeAndLaterWork() async throws {
-    try await withTwoMounts { machines, one, other in
+    try await withTwoClusterMounts(servers: 3) { machines, one, other in
       let nodes = machines.nodes
       try Self.prepare(one, other)
       let leader = try nodes.leader()

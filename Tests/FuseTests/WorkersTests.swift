@@ -54,7 +54,7 @@ extension AllTests {
     @Test func sleepingSpareIsWokenByTheNextRequest() throws {
       let fileSystem = BlockingFileSystem("free", "block")
       try withMount(fileSystem, threads: 2) { path, session in
-        let workers = try #require(session.state.withLock { $0.workers })
+        let workers = try #require(session.connection.workers)
         for _ in 0..<5 {
           #expect(becomesTrue { workers.isAsleep.load(ordering: .relaxed) })
           let outcome = openOnThread(path + "/block")
@@ -71,7 +71,7 @@ extension AllTests {
     @Test func readerThatHandsOverIsTheNextSpare() throws {
       let fileSystem = BlockingFileSystem("free", "block-over")
       try withMount(fileSystem, threads: 2) { path, session in
-        let workers = try #require(session.state.withLock { $0.workers })
+        let workers = try #require(session.connection.workers)
         for round in 0..<20 {
           let reader = workers.state.withLock { $0.reader }
           if round.isMultiple(of: 4) { #expect(becomesTrue { workers.isAsleep.load(ordering: .relaxed) }) }
@@ -94,7 +94,7 @@ extension AllTests {
     @Test func sleepingSpareTakesOver() throws {
       let fileSystem = BlockingFileSystem("free", "over")
       try withMount(fileSystem, threads: 2) { path, session in
-        let workers = try #require(session.state.withLock { $0.workers })
+        let workers = try #require(session.connection.workers)
         for _ in 0..<20 {
           #expect(becomesTrue { workers.isAsleep.load(ordering: .relaxed) })
           for _ in 0..<3 {
@@ -113,7 +113,7 @@ extension AllTests {
     @Test func readerThatGoesOnIsWatched() throws {
       let fileSystem = BlockingFileSystem("free", "block-over1", "block-over2", "block")
       try withMount(fileSystem, threads: 8) { path, session in
-        let workers = try #require(session.state.withLock { $0.workers })
+        let workers = try #require(session.connection.workers)
         for names in Array(repeating: ["/block-over1"], count: 5) + [
           ["/block-over1", "/block"], ["/block-over1", "/block-over2", "/block"],
           ["/block", "/block-over1"],
@@ -136,7 +136,7 @@ extension AllTests {
     /// From another thread than the one that has read the request.
     @Test func onlyTheReaderHandsOver() throws {
       try withMount(MemoryFileSystem("free"), threads: 2) { path, session in
-        let workers = try #require(session.state.withLock { $0.workers })
+        let workers = try #require(session.connection.workers)
         #expect(!workers.handOver())
         let contents = try Client.contents(path + "/free")
         #expect(contents.isEmpty)

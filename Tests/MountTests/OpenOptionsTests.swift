@@ -61,6 +61,28 @@ import Tree
     for _ in 0..<3 { #expect(try options(Self.secret, .read) == [.directIO, .noFlush]) }
   }
 
+  /// Attributes with the size of what only their caller has written: the kernel would end the reads of others there.
+  @Test func sizesThatEndReadsOfOthersAreKnown() throws {
+    let node = try node(Self.setting)
+    let first = try tree.open(node, .read, by: .current)
+    let (reader, _, _) = cache.open(first)
+    #expect(reader.isCached)
+    let stored = try cache.attributes(of: node, for: .current).0.size
+    #expect(
+      try !cache.endsReads(of: node, at: stored) && !cache.endsReads(cache.entry(of: node, for: .current)))
+    let second = try tree.open(node, .write, by: .current)
+    let (writer, _, _) = cache.open(second)
+    try second.truncate(to: 1, by: .current)
+    let (attributes, timeout) = try cache.attributes(of: node, for: .current)
+    #expect(attributes.size == 1 && stored > 1 && timeout == 0)
+    #expect(try cache.endsReads(of: node, at: 1) && cache.endsReads(cache.entry(of: node, for: .current)))
+    cache.close(reader)
+    first.close()
+    #expect(!cache.endsReads(of: node, at: 1))
+    second.abandon()
+    cache.close(writer)
+  }
+
   @Test func pagesOfASettingAreKeptFromTheSecondOpenOn() throws {
     #expect(try options(Self.setting, .read) == .noFlush)
     for _ in 0..<3 { #expect(try options(Self.setting, .read) == [.keepCache, .noFlush]) }

@@ -21,10 +21,20 @@ import Synchronization
 }
 
 extension Connection {
-  /// The threads that read its requests; nil: it does not run.
+  /// The threads that read its requests; nil: none do.
   var workers: Workers? { running.withLock { $0 } }
 
-  func setWorkers(_ workers: Workers?) { running.withLock { $0 = workers } }
+  /// Returns false where others read them already.
+  func begin(_ workers: Workers) -> Bool {
+    running.withLock { running in
+      guard running == nil else { return false }
+      running = workers
+      return true
+    }
+  }
+
+  /// They hold the connection: without this, neither would go.
+  func endWorkers() { running.withLock { $0 = nil } }
 
   /// Makes the session; `host` is what each request will lead to.
   func open(options: [String], for host: Host) throws(SessionError) {

@@ -9,11 +9,9 @@ extension Session {
   /// the mount, but one that waits for a person must park its reply. Idle, there are two or three threads, all asleep.
   public func run(threads: Int = 8) throws(SessionError) {
     let workers = Workers(connection, limit: threads)
-    guard begin(workers) else { throw SessionError(.run, messages: [], errno: .EBUSY) }
-    connection.setWorkers(workers)
+    guard connection.begin(workers) else { throw SessionError(.run, messages: [], errno: .EBUSY) }
     let status = workers.run()
-    connection.setWorkers(nil)
-    state.withLock { $0.workers = nil }
+    connection.endWorkers()
     guard status < 0 else { return }
     throw SessionError(.run, messages: [], errno: Errno(rawValue: -status))
   }
@@ -23,14 +21,6 @@ extension Session {
   /// Returns at once, from any thread, also inside a request. In libfuse: `fuse_session_exit`.
   public func exit() {
     connection.exit()
-    state.withLock { $0.workers }?.wake()
-  }
-
-  private func begin(_ workers: Workers) -> Bool {
-    state.withLock { state in
-      guard state.workers == nil else { return false }
-      state.workers = workers
-      return true
-    }
+    connection.workers?.wake()
   }
 }

@@ -11,8 +11,6 @@ public final class Session: Sendable {
     var isEnded = false
     /// The mount point is not this session's any more.
     var isDetached = false
-    /// While ``run(threads:)`` runs.
-    var workers: Workers?
   }
 
   let host: Host

@@ -200,25 +200,14 @@ func withClusterMachines(
 
 /// The same; both machines belong to the store, and have mounted it.
 func withTwoClusterMounts(
-  _ body: (ClusterMachines, MountedKeyhole, MountedKeyhole) throws -> Void
+  servers count: Int = 1, _ body: (ClusterMachines, MountedKeyhole, MountedKeyhole) throws -> Void
 ) async throws {
-  try await withClusterMachines { machines in
+  try await withClusterMachines {
+    $0.count = count
+  } body: { machines in
     try machines.create()
     let one = try machines.mount(machines.one)
     try machines.join()
     try body(machines, one, machines.mount(machines.other))
-  }
-}
-
-/// Two machines with a mount each, and three servers.
-func withTwoMounts(
-  _ body: (ClusterMachines, MountedKeyhole, MountedKeyhole) throws -> Void
-) async throws {
-  try await withClusterMachines {
-    $0.count = 3
-  } body: { machines in
-    try machines.create()
-    try machines.join()
-    try body(machines, machines.mount(machines.one), machines.mount(machines.other))
   }
 }
