@@ -50,7 +50,8 @@ import Testing
     try file.close()
   }
 
-  /// A size that fstat(2) returns to a writer does not end a read of the stored value. Bounded by its number of rounds.
+  /// A size that fstat(2) returns to a writer does not end a read of the stored value. Bounded by its number of rounds, in which a cut is rare; the case
+  /// itself is in `OpenOptionsTests`.
   @Test func readerIsNotCutByASizeThatIsNotStored() async throws {
     try await withKeyhole { keyhole in
       try System.mkdir(keyhole / "defaults/s")
